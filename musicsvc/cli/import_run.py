@@ -213,8 +213,8 @@ def _print(session: Session, options: RunOptions, summary: ImportSummary) -> Non
     output.print_table(session, found, ("kind", *columns), json=False)
     for line in summary.account():
         session.echo(line)
-    if summary.remark:
-        session.echo(f"{escape_controls(summary.remark)} To read another one, add --sheet NAME.")
+    for reading in summary.readings:
+        session.echo(escape_controls(" ".join(reading).strip()))
     taken = [_taken(each) for each in summary.columns if each.guessed]
     if taken:
         session.echo(f"Columns: {'; '.join(taken)}.")
@@ -267,7 +267,7 @@ def _to_json(options: RunOptions, summary: ImportSummary) -> JSON:
         ],
         "unread_columns": [*map(asdict, summary.unread)],
         "shared_upcs": [each._asdict() for each in summary.shared_upcs],
-        **({"remark": summary.remark} if summary.remark else {}),
+        **({"remark": " ".join(remark.what for remark in summary.readings)} if summary.readings else {}),
         "columns": [
             {"column": each.column, "field": each.field, "why": each.why, "written": each.written}
             for each in summary.columns

@@ -43,7 +43,7 @@ from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.cells import dates, durations, lists
 from musicsvc.store.importing.cells import names as name_cells
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.files import formats, readers, records
+from musicsvc.store.importing.files import encodings, formats, lines, readers, records
 from musicsvc.store.importing.files.histories import detection
 from musicsvc.store.importing.people import follows
 from musicsvc.store.importing.people.follows import Follows
@@ -249,9 +249,9 @@ def several_names(text: str) -> object:
 
 
 def head_of_file(text: str) -> object:
-    raw = text.encode()[: formats.HEAD]
-    lines = formats.decoded(raw).splitlines()
-    return formats._by_bytes(Path(), raw, records.NONE, packed=False), detection._table(lines)
+    raw = text.encode()[: lines.HEAD]
+    found = formats._by_bytes(Path(), raw, records.NONE, packed=False), encodings.guess(raw)
+    return *found, detection._table(formats.decoded(raw).splitlines())
 
 
 def name(text: str) -> object:
@@ -391,7 +391,7 @@ PLACES: dict[str, Place] = {
     "keys of JSON Lines": Place(
         read_as("a.jsonl"), ROW, ('{"a":0,"…":0}', '{"a":0,…"a":0}'), ("(", "a", "\u0301\u0316", "[", '"a":0,', "a )")
     ),
-    "the beginning of a file": Place(head_of_file, formats.HEAD, ("…", "a,b,c,…", "GIF8…")),
+    "the beginning of a file": Place(head_of_file, lines.HEAD, ("…", "a,b,c,…", "GIF8…")),
     "a name": Place(name, names.LONGEST, ("…", "a… (1)", "a… (")),
     "a code": Place(code, NAME, ("…", "spotify:track:…", "https://open.spotify.com/user/…", "urn:mbid:…")),
     "a field of a page": Place(typed, PARAGRAPH, ("…", "1:…", "a;…", "1,…")),

@@ -177,7 +177,7 @@ def run(
             kind.check(reader.columns)
         unused = kind.columns.unused(reader.columns or ())
         counts = {each: Counts() for each in kind.counted}
-        summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts, remark=reader.remark)
+        summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts)
         summary.unread = [*kind.columns.unread.values()]
         store.read(partial(kind.load, user)).result()
         runner = _Runner(store, kind, user, now, actor, summary, on_progress, pace)
@@ -192,6 +192,7 @@ def run(
             kind.finish(store)
         summary.shared_upcs = kind.shared_upcs()
         summary.unused = kind.columns.unused()
+        summary.readings = reader.remarks
     return summary
 
 

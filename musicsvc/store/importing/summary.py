@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import groupby
 from operator import add, itemgetter
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from musicsvc.store.importing.cells import lists
 from musicsvc.store.importing.columns import NO_FIELD, Guess, Unread
+from musicsvc.store.importing.files.records import Remark
 from musicsvc.wording import cut, quantity, some_of
 
 MOST_NAMED = 1_000  # new artists of an import
@@ -88,7 +89,7 @@ class SharedUpc(NamedTuple):
 class ImportSummary:
     """The result of an import. `notes`: numbers of rows by remark (a key of NOTES). `unused`: the ignored columns.
 
-    `remark`: see Reader. `left_out`: cells by field and reason. `unread`: columns that are not used for their cells.
+    `readings`: those of the reader. `left_out`: cells by field and reason. `unread`: columns not used for their cells.
     """
 
     dry_run: bool
@@ -100,7 +101,7 @@ class ImportSummary:
     joined: dict[str, tuple[str, ...]] = field(default_factory=dict)  # `lists.marks` by names of new artists
     single: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the same without marks
     notes: Counter[str] = field(default_factory=Counter)
-    remark: str = ""
+    readings: Sequence[Remark] = ()
     left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
     shared_upcs: list[SharedUpc] = field(default_factory=list)

@@ -268,9 +268,9 @@ async def test_files_of_all_kinds_are_read(developer: Person, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xff\xfe\x00", "The file is damaged: it is not UTF-16"),
+        (b"\xff\xfe\x00", "The file is damaged or not UTF-16"),
         (b"Title,Title\nA,B\n", "Line 1 names the column 'Title' twice"),
-        (b"Title,Artist\n\xff,B\n", "Line 2 is not UTF-8"),
+        ("Title,Artist\n宇多田,B\n".encode("shift_jis"), "Line 2 is not UTF-8"),
         (b"%PDF-1.4", "The file is a PDF document, which cannot be imported."),
         (b"a,b\n1,2\n", "No column has the track."),
     ],

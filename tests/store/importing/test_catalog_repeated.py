@@ -233,7 +233,7 @@ def test_a_transaction_that_runs_again_counts_its_rows_once(
 
 
 def test_a_damaged_file_ends_a_dry_run_with_what_was_refused_before(store: Store, songs: Path) -> None:
-    songs.write_bytes(songs.read_bytes().replace(b"T3,", b",") + b"\xff,A,1\n")
+    songs.write_bytes(songs.read_bytes().replace(b"T3,", b",") + "宇多田,A,1\n".encode("shift_jis"))
     seen: list[ImportSummary] = []
     with pytest.raises(Failure, match="not UTF-8"):
         import_file(store, songs, Catalog(ImportOptions(dry_run=True)), on_progress=seen.append)

@@ -120,8 +120,8 @@ def test_rows_of_text_above_a_mebibyte_are_refused_by_line_and_the_next_goes_on(
     for row in rows:
         found = faults(readers.open_file(write(tmp_path / "a.csv", f"a,b\n1,2\n{row}\n3,4\n")))
         assert found == [(2, None), (3, TOO_LONG), (4 + row.count("\n"), None)]
-    with pytest.raises(Failure, match="line 3 cannot be read as CSV: unexpected end of data"):
-        faults(readers.open_file(write(tmp_path / "a.csv", f'a,b\n1,2\n{LONG},"2\n3,4\n')))
+    found = faults(readers.open_file(write(tmp_path / "a.csv", f'a,b\n1,2\n{LONG},"2\n3,4\n')))
+    assert found == [(2, None), (3, TOO_LONG), (4, None)]
     lines = f'{{"a": 1}}\n{{"a": "{LONG}"}}\n{{"a": 2}}\n'
     for packed in (lines.encode(), gzip.compress(lines.encode())):
         file = write(tmp_path / "a.jsonl", packed)

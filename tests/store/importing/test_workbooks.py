@@ -160,9 +160,9 @@ def test_the_first_visible_sheet_with_a_table_is_read_or_the_one_that_is_named(t
     book.save(file)
     with readers.open_file(file) as reader:
         assert reader.columns == ["Title", "Artist"]
-        assert reader.remark == "Read the sheet Tracks, not Notes, Old."
+        assert [each.what for each in reader.remarks] == ["Read the sheet Tracks, not Notes, Old."]
     with readers.open_file(file, sheet="Notes") as reader:
-        assert (reader.columns, reader.remark) == (["Read me"], "")
+        assert (reader.columns, [*reader.remarks]) == (["Read me"], [])
     assert records(file, sheet="Hidden") == records(file)
     assert failure(file, sheet="Other") == "has no sheet 'Other'. Its sheets: Sheet, Hidden, Notes, Tracks, Old."
     assert failure(file, sheet="Sheet") == "is empty: no sheet has a cell."

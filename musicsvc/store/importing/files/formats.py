@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import limited
-from musicsvc.store.importing.files.lines import BLANK, BROKEN_GZIP, UTF16, Lines, beginning
-from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, Limits, UnclearError
+from musicsvc.store.importing.files import encodings, limited
+from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, HEAD, Lines, beginning
+from musicsvc.store.importing.files.quoting import SEPARATORS
+from musicsvc.store.importing.files.records import NONE, Limits, UnclearError
 
 FORMATS = ("csv", "jsonl", "parquet", "xlsx", "xls", "ods")
 WORKBOOKS = ("xlsx", "xls", "ods")
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-SEPARATORS = ",;\t"
-HEAD = 4096  # bytes
 ZIPS = (b"PK\x03\x04", b"PK\x05\x06")  # with and without members
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 SHEET = "Open it in the program that made it, and save the table as CSV or as an Excel workbook."
@@ -80,7 +79,7 @@ MARKUP = (
 )
 
 
-def format_of(path: Path, form: str | None = None, limits: Limits = NONE) -> str:
+def format_of(path: Path, form: str | None = None, limits: Limits = NONE, encoding: str | None = None) -> str:
     """Return the format of the file: what its bytes say, otherwise its name, otherwise its first line.
 
     `form`: the format that the user names. Raises Failure if the file is in another one, or in none.
@@ -91,7 +90,7 @@ def format_of(path: Path, form: str | None = None, limits: Limits = NONE) -> str
     if kind is None:
         if form in WORKBOOKS:
             raise Failure(f"{path} is no workbook. Leave out --format {form}.")
-        return form or _by_name(path) or _by_first_line(path)
+        return form or _by_name(path) or _by_first_line(path, encoding)
     if kind.form is None:
         also = f" {TAKEOUT}" * (path.suffix.lower() == ".html")
         raise Failure(f"{path} is {kind.what}, which cannot be imported. {kind.remedy}{also}")
@@ -136,8 +135,8 @@ def _by_bytes(path: Path, head: bytes, limits: Limits, *, packed: bool) -> Kind 
 
 def decoded(head: bytes) -> str:
     """Return the first bytes of a file as text, without its byte order mark."""
-    encoding = "utf-16" if head.startswith(UTF16) else "utf-8-sig"
-    return head.decode(encoding, errors="replace")
+    encoding = encodings.of_beginning(head) or encodings.UTF8
+    return head.decode(encoding, errors="replace").removeprefix(BYTE_ORDER_MARK)
 
 
 def _zipped(path: Path, limits: Limits) -> Kind:
@@ -161,8 +160,8 @@ def _by_name(path: Path) -> str | None:
     return SUFFIXES.get("".join(last))
 
 
-def _by_first_line(path: Path) -> str:
-    first = first_line(path)
+def _by_first_line(path: Path, encoding: str | None) -> str:
+    first = first_line(path, encoding)
     if not first:
         raise Failure(f"{path} is empty.")
     if first.startswith(("{", "[")):
@@ -172,13 +171,11 @@ def _by_first_line(path: Path) -> str:
     raise UnclearError(f"The format of {path} is not clear.", f"Set it with --format: one of {', '.join(FORMATS)}.")
 
 
-def first_line(path: Path) -> str:
+def first_line(path: Path, encoding: str | None = None) -> str:
     """Return the first line that is not blank, without leading and trailing spaces. Raises Failure for many blanks."""
-    with closing(Lines(path)) as lines:
-        for line in lines:
+    with closing(Lines(path, encoding=encoding)) as lines:
+        for _, line, _ in lines:
             if text := line.strip():
                 return text
-            if lines.number > BLANK or lines.taken > LONGEST_ROW:
-                raise Failure(f"{path} begins with too many blank lines. Delete those before the headings.")
-            lines.begin_row()
+            lines.check_blank()
     return ""

@@ -5,7 +5,7 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from musicsvc.store.importing.files.records import (
     Limits,
     Pause,
     Reader,
+    Remark,
     Step,
     check_headings,
     headings,
@@ -163,10 +164,7 @@ class LimitedReader(Reader):
         self._is_quoted = False
         if (found := about["headings"]) is not None:
             self.columns = self._headings(path, found, about["line"])
-        self.sheets = about.get("sheets", ())
-        if len(self.sheets) > 1:
-            first, *others = map(cut, self.sheets)
-            self.remark = f"Read the sheet {first}, not {', '.join(others)}."
+        self.sheets, self.skipped = about.get("sheets", ()), about.get("skipped", ())
 
     def _headings(self, path: Path, found: list[str], line: int | None) -> list[str]:
         """Return the names of the columns. `line`: of the headings, or None if they are the schema of the file."""
@@ -181,6 +179,14 @@ class LimitedReader(Reader):
     @property
     def position(self) -> int:
         return self._read
+
+    @property
+    def remarks(self) -> Sequence[Remark]:
+        if len(self.sheets) < 2:  # noqa: PLR2004 - the one that is read
+            return super().remarks
+        first, *others = map(cut, self.sheets)
+        found = Remark(f"Read the sheet {first}, not {', '.join(others)}.", "To read another one, add --sheet NAME.")
+        return [found, *super().remarks]
 
     def steps(self) -> Iterator[Step]:
         for step in self._steps:

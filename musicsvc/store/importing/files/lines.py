@@ -1,74 +1,85 @@
 """Read the lines of plain and gzipped text files, with an error message for each kind of damage."""
 
-import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import BinaryIO, TypeVar, cast
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, Limits
+from musicsvc.store.importing.files import encodings
+from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, TOO_LONG, Limits, UnclearError
 
 GZIP = b"\x1f\x8b"
 BLANK = 16 * 1024  # lines before the first one with a text
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+BYTE_ORDER_MARK = "\ufeff"
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
+HEAD = 4096  # bytes
 PART = 65_536  # bytes
-LINE = 16  # bytes that a line counts for in addition to its own, so that empty ones count too
+LINE = 16  # characters that a line counts for in addition to its own, so that empty ones count too
+ESCAPED = "surrogateescape"  # how bytes that are not UTF-8 come through as text
+Read = TypeVar("Read", bytes, str)
 
 
-class TooLongError(Failure):
-    """A row is longer than LONGEST_ROW. The next line can be read."""
+# A line, as its number from 1, its text, and why it cannot be read; of one that is too long, the text is an odd quote.
+Line = tuple[int, str, str]
 
 
 class Lines:
-    """The lines of a plain or gzipped file, in UTF-8 or, with a byte order mark, in UTF-16, with their line breaks.
+    r"""The lines of a plain or gzipped file, with their line breaks: `\n`, `\r\n` or `\r`.
 
-    `position`: file bytes read. `taken`: unpacked bytes read, and LINE for each line. `number`: of the last line, from
-    1. Raises Failure if the file cannot be read.
+    `encoding`: that of the file, as the user says; otherwise its beginning tells it, or the first line that is not
+    ASCII. `position`: file bytes read. `taken`: characters read, and LINE for each line. `number`: of the last line,
+    from 1. Raises Failure if the file cannot be read.
     """
 
-    def __init__(self, path: Path, limits: Limits = NONE) -> None:
-        """Open the file. Raises Failure if it cannot be read."""
+    def __init__(self, path: Path, limits: Limits = NONE, encoding: str | None = None) -> None:
+        """Open the file, which is read once. Raises Failure if it cannot be read."""
         self.path = path
         self._most = limits.text
-        self.taken = 0
-        self._row = self._quotes = 0  # bytes and quotes of the row so far
-        self._begins = 1  # its first line
-        self.quoted = False  # whether a line break within quotes does not end a row
+        self.taken = self.number = 0
+        self.is_guessed = False
+        self._ahead: deque[str] = deque()
         try:
             self.size = path.stat().st_size
             self._file: BinaryIO = path.open("rb")
         except OSError as error:
             raise unreadable(path, error) from None
-        self.number = 0
         try:
-            self._bytes = self._unpacked()
+            self._bytes, found = self._unpacked()
         except OSError as error:
             self.close()
             raise unreadable(path, error) from None
+        self._codec = found if encoding is None or (found and encoding == encodings.UTF16) else encoding
+        self._is_wide = (self._codec or "").startswith(encodings.UTF16)
+        as_read = (self._codec, "strict") if self._is_wide else (encodings.UTF8, ESCAPED)
+        self._text = io.TextIOWrapper(self._bytes, *as_read, newline="")
 
-    def _unpacked(self) -> BinaryIO:
-        """Return the bytes of the file without gzip, and in UTF-8 if they are in UTF-16."""
+    def _unpacked(self) -> tuple[BinaryIO, str | None]:
+        """Return the bytes of the file without gzip, and the encoding that its beginning tells."""
         packed = self._file.read(len(GZIP)) == GZIP
 
         def opened() -> BinaryIO:
             self._file.seek(0)
             return cast("BinaryIO", gzip.GzipFile(fileobj=self._file)) if packed else self._file
 
-        wide = False
+        found = None
         with suppress(*BROKEN_GZIP):  # reported with the first line
-            wide = opened().read(len(UTF16[0])) in UTF16
-        return cast("BinaryIO", io.BufferedReader(_Recoded(opened()))) if wide else opened()
+            found = encodings.of_beginning(opened().read(HEAD))
+        return opened(), found
+
+    @property
+    def encoding(self) -> str:
+        """The name of the encoding, as far as the file is read."""
+        return encodings.ENCODINGS[self._codec or encodings.UTF8]
 
     def measure(self, most: int) -> int:
         """Return the number of bytes of the unpacked file, up to `most`. Raises Failure if it is damaged."""
         size = 0
-        while size < most and (piece := self._next()):
+        while size < most and (piece := self._read(self._bytes.read, PART)):
             size += len(piece)
         return size
 
@@ -79,87 +90,86 @@ class Lines:
     def close(self) -> None:
         self._file.close()
 
-    def begin_row(self) -> int:
-        """Begin a row with the next line, and return the number of that line."""
-        self._row = self._quotes = 0
-        self._begins = self.number + 1
-        return self._begins
+    def __iter__(self) -> Iterator[Line]:
+        """Yield the lines. Raises Failure for damage."""
+        while line := self._ahead.popleft() if self._ahead else self._read(self._text.readline, LONGEST_ROW + 1):
+            fault = ""
+            self.number += 1
+            if self.number == 1:
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            self._count(line)
+            if len(line) > LONGEST_ROW:
+                line, fault = self._skip(line), TOO_LONG
+            elif not (line.isascii() or self._is_wide):
+                line, fault = self._decoded(line)
+            yield self.number, line, fault
 
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        """Return the next line. Raises TooLongError if the row is too long with it; the next call goes on behind that.
-
-        Raises Failure if the row does not end.
-        """
-        if not (raw := self._next()):
-            raise StopIteration
-        self.number += 1
-        self._count(raw)
-        if self._row > LONGEST_ROW:
-            self._skip(raw)
-        if self.number == 1:
-            raw = raw.removeprefix(BYTE_ORDER_MARK)
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            raise self.broken("is not UTF-8; save the file as CSV UTF-8, or as an Excel workbook") from None
-
-    def _count(self, raw: bytes) -> None:
-        self.taken += len(raw) + LINE
-        self._row += len(raw)
-        if self.quoted:
-            self._quotes += raw.count(b'"')
+    def _count(self, line: str) -> None:
+        self.taken += len(line) + LINE
         if self._most is not None and self.taken > self._most + LINE * self.number:
             raise Failure(f"{self.path} has more than {self._most // 2**20:,} MiB of text, unpacked. Split it.")
 
-    def _skip(self, raw: bytes) -> NoReturn:
-        """Read the rest of a row of which this is the last line so far, or its beginning, and raise TooLongError."""
-        while not raw.endswith(b"\n") or self._quotes % 2:
-            ended = raw.endswith(b"\n")
-            if not (raw := self._next()):
-                if self._quotes % 2:
-                    raise self.broken("cannot be read as CSV: unexpected end of data", self._begins)
-                break
-            self.number += ended
-            self._count(raw)
-        raise TooLongError(self.broken(f"is longer than {LONGEST_ROW:,} bytes", self._begins).message)
+    def _skip(self, line: str) -> str:
+        """Read the rest of a line, and return a quote if it has an odd number of them."""
+        quotes = line.count('"')
+        while line and not line.endswith(("\n", "\r")):
+            line = self._ahead.popleft() if self._ahead else self._read(self._text.readline, LONGEST_ROW + 1)
+            self._count(line)
+            quotes += line.count('"')
+        return '"' * (quotes % 2)
 
-    def _next(self) -> bytes:
+    def _decoded(self, line: str) -> tuple[str, str]:
+        """Return a line as it is in the encoding of the file, which the first such line decides, and what is wrong."""
+        raw = line.encode(encodings.UTF8, ESCAPED)
+        if self._codec is None:
+            self._codec = encodings.UTF8 if _is_utf8(line) else self._guess(raw)
         try:
-            return self._bytes.readline(LONGEST_ROW + 1)
+            return raw.decode(self._codec), ""
+        except UnicodeDecodeError:
+            return raw.decode(self._codec, "replace"), f"the line is not {self.encoding}"
+
+    def _guess(self, raw: bytes) -> str:
+        """Return the encoding of the file, of which this is the first line that is neither ASCII nor UTF-8."""
+        size = len(raw)
+        while size < LONGEST_ROW and (line := self._read(self._text.readline, LONGEST_ROW + 1)):
+            self._ahead.append(line)
+            size += len(line)
+        others = [line for line in self._ahead if not line.isascii()]
+        if 2 * sum(map(_is_utf8, others)) > len(others):
+            return encodings.UTF8
+        found = encodings.guess(b"".join([raw, *(line.encode(encodings.UTF8, ESCAPED) for line in self._ahead)]))
+        if found is None:
+            what = f"{self.path}: line {self.number} is not UTF-8, and no guess at its encoding fits."
+            raise UnclearError(what, "Name it with --encoding, such as shift_jis, or save the file as CSV UTF-8.")
+        self.is_guessed = True
+        return found
+
+    def _read(self, read: Callable[[int], Read], size: int) -> Read:
+        try:
+            return read(size)
         except BROKEN_GZIP:
             raise Failure(f"{self.path} is damaged: the gzip data end unexpectedly after line {self.number}.") from None
-        except UnicodeDecodeError:
-            raise Failure(f"{self.path} is damaged: it is not UTF-16 after line {self.number}.") from None
+        except UnicodeError:
+            raise Failure(f"{self.path} is damaged or not {self.encoding} after line {self.number}.") from None
         except OSError as error:
             raise unreadable(self.path, error) from None
+
+    def check_blank(self) -> None:
+        """Raise Failure if the lines so far are too many, all of them blank."""
+        if self.number > BLANK or self.taken > LONGEST_ROW:
+            raise Failure(f"{self.path} begins with too many blank lines. Delete those before the headings.")
 
     def broken(self, what: str, line: int | None = None) -> Failure:
         """Return a Failure with a text such as `FILE: line 7 is too long`, where `what` is `is too long`."""
         return Failure(f"{self.path}: line {line or self.number} {what}.")
 
 
-class _Recoded(io.RawIOBase):
-    """The bytes of a file in UTF-16 as UTF-8, without a byte order mark."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._decoder = codecs.getincrementaldecoder("utf-16")()
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        raw = b"more"
-        while raw and not self._rest:
-            raw = self._file.read(PART)
-            self._rest = self._decoder.decode(raw, final=not raw).encode()
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
+def _is_utf8(line: str) -> bool:
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def beginning(path: Path, size: int) -> tuple[bytes, bool]:

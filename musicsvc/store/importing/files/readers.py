@@ -7,30 +7,42 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats
 from musicsvc.store.importing.files.limited import LimitedReader
 from musicsvc.store.importing.files.records import NONE, Limits, Reader
-from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
+from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader, TextReader
 
+TEXTS: dict[str, type[TextReader]] = {"csv": CsvReader, "jsonl": JsonLinesReader}
 DOCUMENT = "jsonl"  # what the process that reads histories calls a table that is one JSON value
 
 
-def open_file(path: Path, form: str | None = None, sheet: str | None = None, limits: Limits = NONE) -> Reader:
+def open_file(
+    path: Path,
+    form: str | None = None,
+    sheet: str | None = None,
+    limits: Limits = NONE,
+    encoding: str | None = None,
+) -> Reader:
     """Open the file in the format `form`, by default the detected one. Raises Failure if it cannot be read.
 
-    `sheet`: the name of the sheet to read of a workbook.
+    `sheet`: the name of the sheet to read of a workbook. `encoding`: a key of `encodings.ENCODINGS`, of a text file.
     """
-    kind = formats.format_of(path, form, limits)
+    kind = formats.format_of(path, form, limits, encoding)
     if sheet is not None and kind not in formats.WORKBOOKS:
         raise Failure(f"{path} has no sheets. Leave out --sheet.")
+    if kind in TEXTS and not (kind == "jsonl" and _is_document(path, encoding)):
+        return TEXTS[kind](path, limits, encoding).named(path)
+    if encoding is not None:
+        raise Failure(f"{path} is not CSV or JSON Lines, and says itself how it is encoded. Leave out --encoding.")
     return _open(kind, path, sheet, limits).named(path)
 
 
+def _is_document(path: Path, encoding: str | None) -> bool:
+    """Return True if the file is a single JSON value instead of one JSON object per line."""
+    first = formats.first_line(path, encoding)
+    return first.startswith("[") or first == "{"
+
+
 def _open(kind: str, path: Path, sheet: str | None, limits: Limits) -> Reader:
-    if kind == "csv":
-        return CsvReader(path, limits)
     if kind == "jsonl":
-        first = formats.first_line(path)
-        if first.startswith("[") or first == "{":
-            return LimitedReader("histories", path, limits, form=DOCUMENT, zipped=False, largest=limits.history)
-        return JsonLinesReader(path, limits)
+        return LimitedReader("histories", path, limits, form=DOCUMENT, zipped=False, largest=limits.history)
     if kind != "parquet":
         return LimitedReader("workbooks", path, limits, sheet=sheet)
     from musicsvc import extras  # noqa: PLC0415 - the limited program does without this module

@@ -1,6 +1,7 @@
 """The interface of readers for all file formats, and the rows that they yield."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -15,6 +16,7 @@ MOST_COLUMNS = 1000
 LONGEST_ROW = 1024 * 1024  # bytes, or characters of a workbook
 TOO_LONG = "the row is longer than 1 MiB"
 REFUSED = ("line", "reason")  # the first headings of a file of refused rows
+HEADINGS_WITHIN = 20  # rows that are not empty
 PIECE = 512 * 1024  # bytes between two pauses
 
 
@@ -34,6 +36,13 @@ class Record(NamedTuple):
     fault: str | None = None  # why the row cannot be read
     note: str | None = None  # a key of summary.NOTES if the row is skipped
     member: str | None = None  # the name of its file within an archive
+
+
+class Remark(NamedTuple):
+    """A sentence about what a file left open and how it is read, and the remedy on the command line."""
+
+    what: str
+    remedy: str = ""
 
 
 class Pause(Enum):
@@ -72,7 +81,20 @@ class Reader(ABC):
     size: int
     name: str = ""  # of the file, without its folder
     sheets: Sequence[str] = ()  # of a workbook; the first one is read
-    remark: str = ""  # a sentence about which of several sheets is read
+    skipped: Sequence[int] = ()  # the lines above the headings
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of a text file, as far as it is read."""
+        return ""
+
+    @property
+    def remarks(self) -> Sequence[Remark]:
+        """What the file left open."""
+        if not self.skipped:
+            return ()
+        lines = "lines" if len(self.skipped) > 1 else "line"
+        return [Remark(f"Left out above the headings: {lines} {', '.join(map(str, self.skipped))}.")]
 
     @property
     @abstractmethod
@@ -108,7 +130,15 @@ class Through(Reader):
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.columns, self.size, self.name = reader.columns, reader.size, reader.name
-        self.sheets, self.remark = reader.sheets, reader.remark
+        self.sheets = reader.sheets
+
+    @property
+    def encoding(self) -> str:
+        return self._reader.encoding
+
+    @property
+    def remarks(self) -> Sequence[Remark]:
+        return self._reader.remarks
 
     @property
     def position(self) -> int:
@@ -134,6 +164,27 @@ class Keys:
             return f"with the keys of this row, the file has more than {MOST_COLUMNS:,} columns"
         self._known |= row.keys()
         return None
+
+
+def headings_at(rows: Sequence[Sequence[Any]]) -> int:
+    """Return which of the first rows of a table, none of them empty, has the headings. Above are titles and the like.
+
+    It is the first one more than half as full as the fullest of those rows that are as wide as most.
+    """
+    widths = Counter(map(len, rows))
+    width = max(widths, key=lambda each: each * widths[each] * (widths[each] > 1))
+    if widths[width] == 1:
+        return 0
+    fullest = max(filled(row) for row in rows if len(row) == width)
+    at = next(at for at, row in enumerate(rows) if 2 * filled(row) > fullest <= len(row))
+    as_first = [place for place, row in enumerate(rows) if len(row) == len(rows[0]) != width]
+    below = sum(place > at for place in as_first)  # then the wide rows are the faulty ones
+    return 0 if 2 * below > len(as_first) else at
+
+
+def filled(cells: Sequence[Any]) -> int:
+    """Return the number of cells that are not empty."""
+    return sum(cell != "" for cell in cells)
 
 
 def headings(cells: Sequence[str], broken: Callable[[str], Failure]) -> list[str]:

@@ -1,18 +1,17 @@
 """Read CSV and JSON Lines, plain or gzipped. The importer does this itself, in pieces of bounded size."""
 
-import csv
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import formats
-from musicsvc.store.importing.files.lines import Lines, TooLongError
+from musicsvc.store.importing.files.lines import Lines
+from musicsvc.store.importing.files.quoting import Rows
 from musicsvc.store.importing.files.records import (
-    MOST_COLUMNS,
     NONE,
     PIECE,
     TOO_LONG,
@@ -21,6 +20,7 @@ from musicsvc.store.importing.files.records import (
     Pause,
     Reader,
     Record,
+    Remark,
     Step,
     headings,
     is_quoted,
@@ -28,7 +28,6 @@ from musicsvc.store.importing.files.records import (
 from musicsvc.wording import unquoted
 
 FURTHER = "further cells"
-Row = tuple[int, list[str] | None]  # the number of its first line, and its cells; None: it is too long
 
 
 class TextReader(Reader):
@@ -36,9 +35,20 @@ class TextReader(Reader):
 
     columns: list[str] | None = None
 
-    def __init__(self, path: Path, limits: Limits = NONE) -> None:
-        self._lines = Lines(path, limits)
+    def __init__(self, path: Path, limits: Limits = NONE, encoding: str | None = None) -> None:
+        self._lines = Lines(path, limits, encoding)
         self.size = self._lines.size
+
+    @property
+    def encoding(self) -> str:
+        return self._lines.encoding
+
+    @property
+    def remarks(self) -> Sequence[Remark]:
+        if not self._lines.is_guessed:
+            return super().remarks
+        guessed = Remark(f"The file is not UTF-8 and was read as {self.encoding}.", "If it is another, add --encoding.")
+        return [guessed, *super().remarks]
 
     @property
     def position(self) -> int:
@@ -60,41 +70,22 @@ class TextReader(Reader):
     def records(self) -> Iterator[Record | None]:
         """Yield the rows of the file, and None for lines that are no row."""
 
-    def each(self) -> Iterator[tuple[int, str | None]]:
-        """Yield the lines with their numbers. None: it is too long."""
-        while True:
-            number = self._lines.begin_row()
-            try:
-                yield number, next(self._lines)
-            except StopIteration:
-                return
-            except TooLongError:
-                yield number, None
 
-    def rows(self, cells: Iterator[list[str]]) -> Iterator[Row]:
-        """Yield the rows of a table, blank ones too, of which `cells` reads the lines. Raises Failure for bad CSV."""
-        self._lines.quoted = True
-        while True:
-            begins = self._lines.begin_row()
-            try:
-                yield begins, next(cells)
-            except StopIteration:
-                return
-            except TooLongError:
-                yield begins, None
-            except csv.Error as error:
-                raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
+def faulty(number: int, fault: str, text: str) -> Record:
+    """Return the record of a row that cannot be read, with its text."""
+    return Record(number, {} if fault == TOO_LONG else {"row": text}, fault)
 
 
 class CsvReader(TextReader):
-    """Reads a CSV file with a header. The separator is a comma, a semicolon or a tab."""
+    """Reads a CSV file with a header. The separator is a comma, a semicolon, a tab, or what the first line names."""
 
-    def __init__(self, path: Path, limits: Limits = NONE) -> None:
+    def __init__(
+        self, path: Path, limits: Limits = NONE, encoding: str | None = None, comments: tuple[str, ...] = ()
+    ) -> None:
         """Open the file and read the header. Raises Failure if the header is missing, too large or not unique."""
-        separator = _separator(path)
-        super().__init__(path, limits)
-        self._rows = self.rows(csv.reader(self._lines, delimiter=separator, strict=True))
+        super().__init__(path, limits, encoding)
         try:
+            self._rows = Rows(self._lines, comments)
             self._names = self._header()
         except BaseException:
             self.close()
@@ -102,36 +93,31 @@ class CsvReader(TextReader):
         self.columns = self._names
 
     def _header(self) -> list[str]:
-        for _, row in self._rows:
+        line = self._rows.fit()
+        skipped: list[int] = []
+        for number, row, fault, _ in self._rows:
             if row is None:
-                raise self._lines.broken(f"has more than {MOST_COLUMNS:,} columns, or one of them a very long heading")
-            if any(row):
+                raise self._lines.broken(f"cannot be read as CSV: {fault}", number)
+            if number >= line and any(row):
                 self._is_quoted = is_quoted(row)
-                return headings([*map(unquoted, row)] if self._is_quoted else row, self._lines.broken)
+                self.skipped = skipped
+                broken = partial(self._lines.broken, line=number)
+                return headings([*map(unquoted, row)] if self._is_quoted else row, broken)
+            skipped += [number] if any(row) else []
         raise Failure(f"{self._lines.path} is empty.")
 
     def records(self) -> Iterator[Record | None]:
         """Yield the rows. A row with more or fewer cells than the header gets a `fault`."""
-        for begins, row in self._rows:
+        for begins, row, fault, text in self._rows:
             if row is None:
-                yield Record(begins, {}, TOO_LONG)
+                cells = text.split(self._rows.sign)
+                plain = dict(zip(self._names, cells, strict=True)) if len(cells) == len(self._names) else {}
+                found = faulty(begins, fault, text)
+                yield found._replace(values={**found.values, **plain})
             elif any(row):
                 yield table_record(begins, self._names, [*map(unquoted, row)] if self._is_quoted else row)
             else:
                 yield None
-
-
-def _separator(path: Path) -> str:
-    """Return the separator (comma, semicolon or tab) that splits the header into the most columns."""
-    first = formats.first_line(path)
-
-    def columns(sign: str) -> int:
-        try:
-            return len(next(csv.reader([first], delimiter=sign), []))
-        except csv.Error:  # a cell is too long; CsvReader reports this later
-            return 0
-
-    return max(formats.SEPARATORS, key=columns)
 
 
 def table_record(line: int, names: Sequence[str], row: Sequence[str]) -> Record:
@@ -147,15 +133,15 @@ def table_record(line: int, names: Sequence[str], row: Sequence[str]) -> Record:
 class JsonLinesReader(TextReader):
     """Reads a JSON object per line. All of them together have at most MOST_COLUMNS keys."""
 
-    def __init__(self, path: Path, limits: Limits = NONE) -> None:
-        super().__init__(path, limits)
+    def __init__(self, path: Path, limits: Limits = NONE, encoding: str | None = None) -> None:
+        super().__init__(path, limits, encoding)
         self._keys = Keys()
 
     def records(self) -> Iterator[Record | None]:
         """Yield a row for each line that is not blank. A line that is not a JSON object gets a `fault`."""
-        for number, line in self.each():
-            if line is None:
-                yield Record(number, {}, TOO_LONG)
+        for number, line, fault in self._lines:
+            if fault:
+                yield faulty(number, fault, line)
             elif line.isspace():
                 yield None
             else:

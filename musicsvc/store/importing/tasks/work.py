@@ -230,7 +230,7 @@ def _result(summary: ImportSummary) -> Report:
         "reasons": reasons,
         "more_reasons": len({(each.member, each.kind) for each in summary.refused}) - len(reasons),
         "notes": [
-            *filter(None, [summary.remark]),
+            *(remark.what for remark in summary.readings),
             *summary.account(),
         ],
         "at_most": summary.at_most,

@@ -27,7 +27,7 @@ def load(path: Path) -> Any:
     if len(raw) > LARGEST:
         raise Failure(f"{path} is larger than {LARGEST:,} bytes. Split it into several files.")
     try:
-        return orjson.loads(raw.removeprefix(BYTE_ORDER_MARK))
+        return orjson.loads(raw.removeprefix(BYTE_ORDER_MARK.encode()))
     except orjson.JSONDecodeError as error:
         raise Failure(f"{path} is not valid JSON in UTF-8: {error}.") from None
 

@@ -91,10 +91,10 @@ FORMATS: dict[str, History] = {
     "lastfm-to-csv": History(
         logs.LastfmToCsv, header=lambda row: len(row) == CELLS and MINUTE.fullmatch(row[-1]) is not None
     ),
-    "librefm": History(partial(logs.Table, "Libre.fm", logs.LIBRE_FM), header=_columns("artist", "track", "time")),
+    "librefm": History(partial(logs.table, "Libre.fm", logs.LIBRE_FM), header=_columns("artist", "track", "time")),
     "rockbox": History(logs.Rockbox, heading="#AUDIOSCROBBLER/"),
     "spinitron": History(
-        partial(logs.Table, "Spinitron", logs.SPINITRON),
+        partial(logs.table, "Spinitron", logs.SPINITRON),
         header=lambda row: row[:1] == ["Playlist Title"] or _columns("date-time", "artist", "song")(row),
     ),
 }

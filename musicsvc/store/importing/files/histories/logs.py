@@ -1,15 +1,16 @@
 """Read histories in lines: those of Rockbox, Libre.fm and Spinitron, and of tools for Last.fm, which has no export."""
 
-import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.histories.documents import record
-from musicsvc.store.importing.files.records import TOO_LONG, Record
-from musicsvc.store.importing.files.texts import TextReader, table_record
+from musicsvc.store.importing.files.histories.documents import Converted, record
+from musicsvc.store.importing.files.quoting import Rows
+from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.files.texts import CsvReader, TextReader, faulty
 
 UNTAGGED = "<Untagged>"
 COMMENTS = ("#", "+ACM-")
@@ -27,9 +28,9 @@ class Rockbox(TextReader):
     columns = None
 
     def records(self) -> Iterator[Record | None]:
-        for number, line in self.each():
-            if line is None:
-                yield Record(number, {}, TOO_LONG)
+        for number, line, fault in self._lines:
+            if fault:
+                yield faulty(number, fault, line)
             elif not (line.startswith("#") or line.isspace()):
                 cells = line.rstrip("\r\n").split("\t", len(ROCKBOX))
                 cells += [""] * (len(ROCKBOX) - len(cells))
@@ -49,42 +50,19 @@ def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
     }
 
 
-class Table(TextReader):
-    """Reads a CSV file with other lines before the header. `names`: import fields by lower-case column name."""
+def table(kind: str, names: Mapping[str, str], path: Path) -> Reader:
+    """Open a CSV file with the columns `names` (import fields by lower-case column name). Raises Failure without."""
+    reader = CsvReader(path, comments=COMMENTS)
+    fields = {column: names[column.lower()] for column in reader.columns or () if column.lower() in names}
+    if {"artist", "track", "played_at"} <= set(fields.values()):
+        return Converted(partial(_fields, fields), reader)
+    reader.close()
+    raise Failure(f"{path} lacks the header row that {kind} writes.")
 
-    columns = None
 
-    def __init__(self, kind: str, names: Mapping[str, str], path: Path) -> None:
-        super().__init__(path)
-        self._kind = kind
-        self._names = names
-
-    def records(self) -> Iterator[Record | None]:
-        """Yield the rows below the header. Raises Failure if there is no header."""
-        header: Sequence[str] = ()
-        lines = filter(lambda line: not line.startswith(COMMENTS), self._lines)  # goes on behind one that is too long
-        for begins, row in self.rows(csv.reader(lines)):
-            if not header:
-                header = self._header(row or ())
-            elif row is None:
-                yield Record(begins, {}, TOO_LONG)
-            elif any(row):
-                yield self._record(self._lines.number, header, row)
-        if not header:
-            raise Failure(f"{self._lines.path} lacks the header row that {self._kind} writes.")
-
-    def _header(self, row: Sequence[str]) -> Sequence[str]:
-        """Return the lower-case column names if the row is the header, otherwise an empty sequence."""
-        found = [cell.strip().lower() for cell in row]
-        needed = {name for name, field in self._names.items() if field != "album"}
-        return found if needed <= set(found) else ()
-
-    def _record(self, number: int, header: Sequence[str], row: Sequence[str]) -> Record:
-        read = table_record(number, header, row)
-        if read.fault is not None:
-            return read
-        found = {self._names[name]: cell for name, cell in read.values.items() if name in self._names}
-        return Record(number, found | {"artist": [found["artist"]]})
+def _fields(fields: Mapping[str, str], row: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = {field: row[column] for column, field in fields.items()}
+    return found | {"artist": [found["artist"]]}
 
 
 class LastfmToCsv(TextReader):
@@ -93,12 +71,12 @@ class LastfmToCsv(TextReader):
     columns = None
 
     def records(self) -> Iterator[Record | None]:
-        for begins, row in self.rows(csv.reader(self._lines)):
+        for begins, row, fault, text in Rows(self._lines):
             if row is None:
-                yield Record(begins, {}, TOO_LONG)
+                yield faulty(begins, fault, text)
             elif len(row) == CELLS:
                 yield record(begins, row, _row)
-            elif row:
+            elif any(row):
                 yield Record(begins, {"row": row}, f"the row has {len(row)} cells, not {CELLS}")
 
 

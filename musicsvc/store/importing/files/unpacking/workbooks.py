@@ -15,13 +15,20 @@ from python_calamine import (
 )
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.records import LONGEST_HEADING, LONGEST_ROW, MOST_COLUMNS, TOO_LONG
+from musicsvc.store.importing.files.records import (
+    HEADINGS_WITHIN,
+    LONGEST_HEADING,
+    LONGEST_ROW,
+    MOST_COLUMNS,
+    TOO_LONG,
+    filled,
+    headings_at,
+)
 from musicsvc.store.importing.files.unpacking.rows import packed
 from musicsvc.wording import cut
 
 EMPTY = "is empty: no sheet has a cell."
 MOST_SHEETS = 100  # of those that are listed
-HEADINGS_WITHIN = 20  # rows that are not empty
 DAY_ZERO = datetime(1899, 12, 31)  # noqa: DTZ001 - a workbook knows no time zones
 FIRST_DAY = datetime(1900, 3, 1)  # noqa: DTZ001 - the first that all programs count alike; earlier is a duration
 EXACT = 10**15  # whole numbers below have all of their digits
@@ -36,6 +43,7 @@ class Table(NamedTuple):
     height: int
     headings: Row
     rows: Iterator[Row]
+    skipped: list[int]  # the rows above
 
 
 def parts(path: Path, _folder: Path, options: dict[str, Any]) -> Iterator[Any]:
@@ -60,14 +68,14 @@ def _parts(book: CalamineWorkbook, path: Path, sheet: str | None) -> Iterator[An
     tables = _tables(book, shown or names if sheet is None else [sheet])
     if not tables:
         raise Failure(f"{path} {EMPTY}")
-    found = next((each for each in tables if _filled(each.headings) > 1), tables[0])
+    found = next((each for each in tables if filled(each.headings[1]) > 1), tables[0])
     line, cells = found.headings
     if _is_long(cells):
         raise Failure(f"{path}: row {line} has more than {LONGEST_ROW:,} characters.")
     headings = [str(_plain(cell))[: LONGEST_HEADING + 1] for cell in cells[: MOST_COLUMNS + 1]]
     others = [each.name for each in tables if each is not found]
     sheets = [found.name, *others[:MOST_SHEETS]]
-    yield {"size": found.height, "headings": headings, "line": line, "sheets": sheets}
+    yield {"size": found.height, "headings": headings, "line": line, "sheets": sheets, "skipped": found.skipped}
     for number, cells in found.rows:
         yield [number, [None] * len(cells), [], TOO_LONG] if _is_long(cells) else _packed(number, cells)
 
@@ -83,18 +91,15 @@ def _tables(book: CalamineWorkbook, names: Sequence[str]) -> list[Table]:
 
 
 def _table(sheet: CalamineSheet) -> Table | None:
-    """Find the headings of a sheet: the first row more than half as full as the fullest of its first rows."""
+    """Find the headings of a sheet among its first rows."""
     rows = _rows(sheet)
     first = list(islice(rows, HEADINGS_WITHIN))
     if not first:
         return None
-    fullest = max(map(_filled, first))
-    place = next(at for at, row in enumerate(first) if 2 * _filled(row) > fullest)
-    return Table(sheet.name, sheet.total_height, first[place], chain(first[place + 1 :], rows))
-
-
-def _filled(row: Row) -> int:
-    return sum(cell != "" for cell in row[1])
+    place = headings_at([cells for _, cells in first])
+    return Table(
+        sheet.name, sheet.total_height, first[place], chain(first[place + 1 :], rows), [at for at, _ in first[:place]]
+    )
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[Row]:
