@@ -13,7 +13,7 @@ from musicsvc.store.engine.sql import compiled, fetch, in_list, run, run_many
 from musicsvc.store.models import DroppedPlay
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import blocks, counts, reader, recount
+from musicsvc.store.plays.rollups import blocks, counts, reader, recount, withdrawal
 from musicsvc.store.plays.subjects import TRACK, Subject
 
 SAME = f"""
@@ -26,7 +26,6 @@ PLAYS = """
     SELECT p.slot, p.track_id, p.listener_id, p.client_key, p.names_hash, p.played_at
     FROM {given} CROSS JOIN play p WHERE p.slot = given.value AND p.track_id {both}
 """
-DROP = "DELETE FROM play WHERE slot = ? AND track_id = ? AND listener_id = ? AND client_key = ?"
 REMEMBER = "INSERT INTO dropped_play (slot, listener_id, client_key, names_hash) {rows}"
 MOVE = f"UPDATE play SET track_id = ? WHERE slot / {SLOTS_PER_DAY} {{days}} AND track_id = ?"  # noqa: S608 - a constant
 KNOWN = """
@@ -60,7 +59,7 @@ def move(source: int, target: int) -> list[int]:
     if not days:
         return days
     dropped = _repeated(source, target, days)
-    run_many(DROP, [play[:4] for play in dropped])
+    run_many(withdrawal.DROP, [play[:4] for play in dropped])
     remembered = [(play.slot, *play[2:]) for play in dropped if play.client_key]
     bulk.insert_many(REMEMBER, ("bigint", "bigint", "bytea", "bigint"), remembered)
     among, values = in_list(days)

@@ -36,6 +36,7 @@ class Record(NamedTuple):
     fault: str | None = None  # why the row cannot be read
     note: str | None = None  # a key of summary.NOTES if the row is skipped
     member: str | None = None  # the name of its file within an archive
+    to_minute: bool = False  # whether the time of a play is cut to the minute
 
 
 class Remark(NamedTuple):

@@ -45,6 +45,7 @@ class Listen(NamedTuple):
     played_at: int = 0
     duration_ms: int | None = None
     client_id: str | None = None
+    to_minute: bool = False  # whether its time is cut to the minute
     written: tuple[str, ...] = ()  # the artists in the file, if others took the place of one that was split
 
     def called(self, artists: tuple[str, ...]) -> "Listen":
@@ -56,7 +57,8 @@ def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     faults, filled = cells.faults, {name: value for name, value in cells.values.items() if value is not None}
     named = {name: value for name, value in filled.items() if name not in SEVERAL}
     several = {"external_ids": filled.get("external_id", ()), "artists": artists_of(cells)}
-    found = Listen(record.line, record.member, **({"listener": listener or ""} | named | several))
+    of_row = {"listener": listener or ""} | named | several
+    found = Listen(record.line, record.member, **of_row, to_minute=record.to_minute)
     cells.refuse("played_at", "is missing", when="played_at" not in filled)
     cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
     cells.refuse("played_at", "is that of a clock that was not set", when=found.played_at in UNSET)

@@ -261,7 +261,7 @@ def _by_artists(artists: Collection[int]) -> Any:
 
 
 class StoredPlay(NamedTuple):
-    track: int
+    track: int  # 0 if a merge dropped the play
     listener: int
     client_key: bytes
     names_hash: int | None
@@ -279,7 +279,9 @@ class KnownPlays:
         slots = {listen.played_at // SLOT for listen in listens}
         keys = {listeners.opaque_key(listen.listener) for listen in listens}
         for slot, key, *values in _stored(slots, keys, run):
-            self._plays[slot, key].append(StoredPlay(*values))
+            play = StoredPlay(*values)
+            if not (is_cut(play.names_hash) and play.track):  # those are in `minutes.NearPlays`
+                self._plays[slot, key].append(play)
 
     def has(self, listen: Listen, lookup: TrackLookup) -> bool:
         """Return whether the row repeats a stored play.
@@ -289,8 +291,8 @@ class KnownPlays:
         stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
         if not stored or listen.track_id is not None:
             return False
-        hashes = {hash_names(listen), hash_names(listen, as_written=True)}
-        if any(play.names_hash in hashes for play in stored):
+        names = hashes(listen)
+        if any(hash_of(play.names_hash) in names for play in stored):
             return True
         alike = lookup.alike(listen)
         return any(
@@ -327,6 +329,27 @@ def hash_names(listen: Listen, *, as_written: bool = False) -> int | None:
             named = tuple(map(name_key, artists)), name_key(listen.track)
     when = None if listen.client_id is None else (listen.client_id, listen.played_at)
     return _digest(named, when)
+
+
+def hashes(listen: Listen) -> set[int | None]:
+    """Return all hashes that plays with the row's names may have."""
+    return {hash_names(listen), hash_names(listen, as_written=True)}
+
+
+def stored_hash(listen: Listen) -> int | None:
+    """Return the hash to store with the row's play. It is negative if the row's time is cut to the minute."""
+    names = hash_names(listen)
+    return ~(names or 0) if listen.to_minute else names
+
+
+def is_cut(stored: int | None) -> bool:
+    """Return True if the time of a play with this stored hash is cut to the minute."""
+    return stored is not None and stored < 0
+
+
+def hash_of(stored: int | None) -> int | None:
+    """Return the hash of names in the hash that is stored with a play."""
+    return ~stored if stored is not None and stored < 0 else stored
 
 
 @lru_cache(1024)  # rows of a file often name the same tracks

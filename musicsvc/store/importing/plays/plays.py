@@ -19,6 +19,7 @@ from musicsvc.store.importing.files.records import Record, UnclearError
 from musicsvc.store.importing.plays import listen_rows, matching
 from musicsvc.store.importing.plays.listen_rows import Listen
 from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, KnownPlays, SeenIds, Track, TrackLookup
+from musicsvc.store.importing.plays.minutes import NearPlay, NearPlays
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
@@ -28,7 +29,7 @@ from musicsvc.store.models import TrackArtist
 from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import PlayRow
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import blocks, listeners
+from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 
 SUBJECTS_A_FOLD = 2000
 NO_LISTENER = "The file does not say whose plays these are.", "Add --listener NAME, or --map COLUMN=listener."
@@ -116,6 +117,8 @@ class FoundPlays:
     repeated: list[Listen] = field(default_factory=list)  # stored by an earlier import
     refused: dict[int, RefusedError] = field(default_factory=dict)  # by place in the batch
     client_ids: set[str] = field(default_factory=set)
+    replaced: list[tuple[NearPlay, Listen]] = field(default_factory=list)  # stored plays, with rows that replace them
+    taken: set[str] = field(default_factory=set)  # see `NearPlays`
 
 
 class Plays(Kind[Listen]):
@@ -135,7 +138,7 @@ class Plays(Kind[Listen]):
         self._listener = None if options.listener is None else options.listener.strip()
         if self._listener is not None and not 1 <= len(self._listener) <= listen_rows.LISTENER_LENGTH:
             raise Failure(f"The listener's name must have 1 to {listen_rows.LISTENER_LENGTH} characters.")
-        self._seen = SeenIds()
+        self._seen, self._taken = SeenIds(), SeenIds()
 
     def check(self, names: list[str]) -> None:
         """Raise Failure unless the columns name the time, the track and (without a default) the listener of plays."""
@@ -165,23 +168,31 @@ class Plays(Kind[Listen]):
         found = self._find(batch, lookup, creator, scope)
         creator.write()
         self._replace_missing(found)
+        _replace(found.replaced, scope)
         counts = _counts(found, creator, len(batch) - len(found.refused), _record(found.matched.values(), scope))
         made = [artist.name for artist in creator.artists]
-        return Outcome(counts, found.refused, artists=made, remember=partial(self._remember, creator, found.client_ids))
+        return Outcome(counts, found.refused, artists=made, remember=partial(self._remember, creator, found))
 
     def _find(self, batch: Sequence[Listen], lookup: TrackLookup, creator: MissingCreator, scope: Scope) -> FoundPlays:
         """Find the track of each play that is not stored yet, or create it with `--create-missing`."""
         known, kept_from = KnownPlays(batch, scope.run), blocks.progress().kept_from * DAY
-        found = FoundPlays()
+        near = NearPlays(batch, scope.run, lookup, self._taken)
+        found = FoundPlays(taken=near.taken)
         for place, listen in enumerate(batch):
             if reason := ingest.refuse_time(listen.played_at, kept_from, scope.now):
                 found.refused[place] = RefusedError(reason)
-            elif known.has(listen, lookup):
+                continue
+            repeated = known.has(listen, lookup)
+            play = near.find(listen) if listen.to_minute or not repeated else None
+            if repeated or play is not None:
                 if self._is_first(listen.client_id, found):
                     found.repeated.append(listen)
+                    if play is not None:
+                        _meet(play, listen, near, found)
             elif track := self._track(listen, lookup, creator):
                 if self._is_first(listen.client_id, found):
                     found.matched[place] = listen, track
+                    near.store(listen, track, place)
             else:
                 found.refused[place] = _unknown(listen, lookup.ambiguous_ids(listen))
         return found
@@ -218,9 +229,10 @@ class Plays(Kind[Listen]):
                 del found.matched[place]
             self._catalog.tracks.clear()
 
-    def _remember(self, creator: MissingCreator, client_ids: Collection[str]) -> None:
+    def _remember(self, creator: MissingCreator, found: FoundPlays) -> None:
         creator.add_to(self._catalog)
-        self._seen.add(client_ids)
+        self._seen.add(found.client_ids)
+        self._taken.add(found.taken)
 
     def finish(self, store: Store) -> None:
         while store.write(partial(blocks.roll_up, SUBJECTS_A_FOLD)).result():
@@ -228,6 +240,28 @@ class Plays(Kind[Listen]):
 
     def close(self) -> None:
         self._seen.close()
+        self._taken.close()
+
+
+def _meet(play: NearPlay, listen: Listen, near: NearPlays, found: FoundPlays) -> None:
+    """Let the row stand for the play or, if its time is not cut to the minute, replace it."""
+    if listen.to_minute:
+        near.take(play)
+    elif play.place is None:
+        found.replaced.append((play, near.replace(play, listen)))
+    else:
+        found.matched[play.place] = near.replace(play, listen), play.track
+
+
+def _replace(replaced: Collection[tuple[NearPlay, Listen]], scope: Scope) -> None:
+    """Give stored plays the times of rows. They remain plays of their imports."""
+    withdrawal.remove([(play.slot, play.track, play.listener, play.client_key) for play, _ in replaced])
+    rows = [
+        _row(listen, play.track, play.listener, scope)._replace(import_id=play.import_id) for play, listen in replaced
+    ]
+    for run in {row.import_id for row in rows if row.import_id is not None}:
+        runs.add_slots(run, [row.slot for row in rows if row.import_id == run])
+    ingest.record(rows)
 
 
 def _record(matched: Collection[tuple[Listen, int]], scope: Scope) -> int:
@@ -241,7 +275,7 @@ def _record(matched: Collection[tuple[Listen, int]], scope: Scope) -> int:
 
 def _row(listen: Listen, track: int, listener: int, scope: Scope) -> PlayRow:
     key, slot = matching.client_key(listen, track, listener), listen.played_at // SLOT
-    names = matching.hash_names(listen)
+    names = matching.stored_hash(listen)
     return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, scope.run, names, scope.now)
 
 

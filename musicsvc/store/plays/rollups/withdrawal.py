@@ -1,7 +1,7 @@
 """Delete selected plays, such as those of an import, and correct all counts, some thousands of plays at a time."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from musicsvc.store.engine import sql
@@ -17,6 +17,7 @@ NO_LIMIT = 1 << 62
 READ_AT_ONCE = 200_000  # plays of all sources of the tracks and days that are counted again
 PLAYS = "SELECT slot, track_id, listener_id FROM play WHERE slot >= ? AND slot < ? AND {chosen} ORDER BY slot LIMIT ?"
 DELETE = "DELETE FROM play WHERE slot >= ? AND slot < ? AND {chosen}"
+DROP = "DELETE FROM play WHERE slot = ? AND track_id = ? AND listener_id = ? AND client_key = ?"
 TOTALS = "UPDATE track_plays SET plays = plays - ? WHERE track_id = ?"
 NO_TOTALS = "DELETE FROM track_plays WHERE plays = 0 AND track_id {among}"
 
@@ -54,17 +55,35 @@ def withdraw(chosen: Selection, days: Sequence[int], own: int | None = None) -> 
         finished += complete
         if tracks:
             taken += tracks
-            of_tracks = {counts.key(counts.DAY, day, TRACK, track) for track in tracks}
-            others = {key for key, *_ in recount.owners(dict.fromkeys(of_tracks, ()))} - of_tracks
-            read += recount.renew_days(of_tracks)
-            recount.renew_days(others)
-            changed |= of_tracks | others
+            read += _renew({counts.key(counts.DAY, day, TRACK, track) for track in tracks}, changed)
         if not complete:
             break
     if taken:
         recount.renew_blocks(changed)
         _subtract(taken)
     return Withdrawn(taken.total(), days[finished:])
+
+
+def remove(plays: Collection[tuple[int, int, int, bytes]]) -> None:
+    """Delete plays, given by their primary keys, and correct all counts. The caller must hold `counting.lock`."""
+    if plays:
+        run_many(DROP, list(plays))
+        changed = set[int]()
+        _renew({counts.key(counts.DAY, slot // SLOTS_PER_DAY, TRACK, track) for slot, track, *_ in plays}, changed)
+        recount.renew_blocks(changed)
+        _subtract(Counter(track for _, track, *_ in plays))
+
+
+def _renew(days: set[int], changed: set[int]) -> int:
+    """Count these days of tracks again, and those of their albums, artists and accounts. Add all of them to `changed`.
+
+    Return the number of plays read.
+    """
+    others = {key for key, *_ in recount.owners(dict.fromkeys(days, ()))} - days
+    read = recount.renew_days(days)
+    recount.renew_days(others)
+    changed |= days | others
+    return read
 
 
 def _delete(chosen: Selection, day: int, own: int | None) -> tuple[bool, Counter[int]]:

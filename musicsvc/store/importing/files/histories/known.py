@@ -24,7 +24,7 @@ class History(NamedTuple):
     """A format. `keys`: sets of keys, one of which a JSON file has at its beginning, which is one of the signs `first`.
 
     `header`: whether a row is the first one of a table in this format, whose cells are divided by `separator`.
-    `heading`: the beginning of a text file.
+    `heading`: the beginning of a text file. `to_minute`: its times are cut to the minute.
     """
 
     open: Callable[[Path], Reader]
@@ -33,6 +33,7 @@ class History(NamedTuple):
     header: Callable[[Sequence[str]], bool] = lambda _: False
     separator: str = ","
     heading: str | None = None
+    to_minute: bool = False
 
 
 def _columns(*names: str) -> Callable[[Sequence[str]], bool]:
@@ -50,7 +51,10 @@ FORMATS: dict[str, History] = {
         partial(Document, services.array, services.spotify, ARRAY), ("master_metadata_track_name ms_played",), "["
     ),
     "spotify-account": History(
-        partial(Document, services.array, services.spotify_account, ARRAY), ("endTime msPlayed trackName",), "["
+        partial(Document, services.array, services.spotify_account, ARRAY),
+        ("endTime msPlayed trackName",),
+        "[",
+        to_minute=True,
     ),
     "listenbrainz": History(services.listenbrainz, ("track_metadata",), "[{"),
     "lastfm": History(
@@ -89,7 +93,9 @@ FORMATS: dict[str, History] = {
     ),
     "lastfm-csv": History(_rows(logs.lastfm_csv), header=_columns("uts", "artist", "track")),
     "lastfm-to-csv": History(
-        logs.LastfmToCsv, header=lambda row: len(row) == CELLS and MINUTE.fullmatch(row[-1]) is not None
+        logs.LastfmToCsv,
+        header=lambda row: len(row) == CELLS and MINUTE.fullmatch(row[-1]) is not None,
+        to_minute=True,
     ),
     "librefm": History(partial(logs.table, "Libre.fm", logs.LIBRE_FM), header=_columns("artist", "track", "time")),
     "rockbox": History(logs.Rockbox, heading="#AUDIOSCROBBLER/"),
@@ -102,18 +108,24 @@ FORMATS: dict[str, History] = {
 
 def open_history(form: str, path: Path) -> Reader:
     """Open a listening history in this format. Raises Failure if it is in another one."""
-    return _Dated(FORMATS[form].open(path))
+    return _Dated(FORMATS[form].open(path), to_minute=FORMATS[form].to_minute)
 
 
 class _Dated(Through):
-    """Leaves out the entries of a history whose time is unknown."""
+    """Leaves out the entries of a history whose time is unknown, and says whether times are cut to the minute."""
+
+    def __init__(self, reader: Reader, *, to_minute: bool) -> None:
+        super().__init__(reader)
+        self._to_minute = to_minute
 
     def steps(self) -> Iterator[Step]:
         for step in self._reader.steps():
-            if isinstance(step, Pause) or step.fault or step.note or not _is_unknown(step.values["played_at"]):
+            if isinstance(step, Pause) or step.fault or step.note:
                 yield step
-            else:
+            elif _is_unknown(step.values["played_at"]):
                 yield Record(step.line, {}, note="no_time")
+            else:
+                yield step._replace(to_minute=True) if self._to_minute else step
 
 
 def _is_unknown(time: Any) -> bool:

@@ -51,7 +51,7 @@ def packed(cells: Any, places: Iterable[Any]) -> list[tuple[Any, str]]:
 def from_record(record: Record) -> list[Any]:
     """Return a record as it is printed."""
     values = dict(record.values)
-    return [record.line, values, packed(values, values), record.fault, record.note, record.member]
+    return [record.line, values, packed(values, values), record.fault, record.note, record.member, record.to_minute]
 
 
 def to_record(row: Sequence[Any], columns: Sequence[str] | None) -> Record:

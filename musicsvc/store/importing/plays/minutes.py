@@ -1,0 +1,169 @@
+"""Rows whose time is cut to the minute, and the plays that they stand for.
+
+Such a row is the play of its track and listener that began in the minute from the row's time: the first for which no
+other row of the file stands. If there is none, the row is stored with its own time, until a row of that play, with its
+full time, replaces it. `matching.stored_hash` tells stored plays of such rows from others.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from musicsvc.clock import MINUTE
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.importing.plays import matching
+from musicsvc.store.importing.plays.listen_rows import Listen
+from musicsvc.store.importing.plays.matching import SeenIds, TrackLookup
+from musicsvc.store.models import Listener, Play
+from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups import listeners
+
+Name = tuple[str, int]  # "track" and an id, or "names" and a hash
+Places = dict[tuple[str, Name, int], list["NearPlay"]]  # by listener, name and minute
+
+
+@dataclass(slots=True, eq=False)
+class NearPlay:
+    """A play near rows of the batch: a stored one or, with its `place` in the batch, one to store."""
+
+    key: str  # of the listener
+    slot: int
+    track: int
+    listener: int
+    client_key: bytes
+    played_at: int
+    names_hash: int | None
+    duration_ms: int | None = None
+    import_id: int | None = None
+    place: int | None = None
+
+    @property
+    def id(self) -> str:
+        return repr((self.key, self.track, self.played_at, self.names_hash or bytes(self.client_key)))
+
+    def places(self) -> Iterable[tuple[str, Name, int]]:
+        names = ("track", self.track), ("names", matching.hash_of(self.names_hash) or 0)
+        return [(self.key, name, self.played_at // MINUTE) for name in names]
+
+
+class NearPlays:
+    """The plays for which rows of a batch may stand, and those that its rows may replace."""
+
+    def __init__(self, listens: Sequence[Listen], run: int, lookup: TrackLookup, earlier: SeenIds) -> None:
+        """Load the plays. `earlier`: the ids of those for which earlier rows of the file stand.
+
+        Call in a transaction.
+        """
+        self.taken: set[str] = set()  # ids of those for which rows of the batch stand
+        self._lookup, self._earlier = lookup, earlier
+        self._free: Places = defaultdict(list)  # for which no row of the file stands
+        self._cut: Places = defaultdict(list)  # whose time is cut to the minute
+        self._full = set[tuple[str, Name, int]]()  # the listeners, names and slots of the others
+        firsts = {_first(each) for each in listens}
+        slots = {slot for at in firsts for slot in range(at // SLOT, (at + MINUTE - 1) // SLOT + 1)}
+        keys = {listeners.opaque_key(each.listener) for each in listens}
+        self._is_needed = any(each.to_minute for each in listens) or _any_cut(slots, keys)
+        if self._is_needed:
+            named = {name for each in listens for name in self._names(each)}
+            tracks, hashes = ([number for kind, number in named if kind == of] for of in ("track", "names"))
+            for row in _near(slots, keys, tracks, [*hashes, *(~each for each in hashes)], run):
+                self._add(NearPlay(*row))
+
+    def _names(self, listen: Listen) -> list[Name]:
+        if listen.track_id is not None:
+            return [("track", listen.track_id)]
+        hashes = [("names", names or 0) for names in matching.hashes(listen)]
+        return [*hashes, *(("track", track) for track in self._lookup.alike(listen))]
+
+    def _add(self, play: NearPlay) -> None:
+        free = play.id not in self.taken and not self._earlier.has(play.id)
+        for place in play.places():
+            if free:
+                self._free[place].append(play)
+            if matching.is_cut(play.names_hash):
+                self._cut[place].append(play)
+            else:
+                self._full.add((*place[:2], play.played_at // SLOT))
+
+    def _remove(self, play: NearPlay, *among: Places) -> None:
+        for places in among:
+            for place in play.places():
+                if play in (plays := places.get(place, [])):
+                    plays.remove(play)
+
+    def find(self, listen: Listen) -> NearPlay | None:
+        """Return the play for which the row stands or which it replaces, or None if there is none."""
+        among = self._free if listen.to_minute else self._cut
+        if not among:
+            return None
+        first, key, own = _first(listen), listeners.opaque_key(listen.listener), matching.stored_hash(listen)
+        names, found = self._names(listen), list[NearPlay]()
+        if (
+            not listen.to_minute
+            and listen.client_id is None
+            and any((key, name, listen.played_at // SLOT) in self._full for name in names)
+        ):
+            return None
+        for name in names:
+            for minute in (first // MINUTE, first // MINUTE + 1):
+                for play in among.get((key, name, minute), ()):
+                    if (play.played_at, play.names_hash) == (listen.played_at, own):
+                        return play
+                    if first <= play.played_at < first + MINUTE:
+                        found.append(play)
+        # Rows may be in any order; of two that may stand for two plays, the length tells which stands for which.
+        return min(found, key=lambda play: (play.duration_ms != listen.duration_ms, play.played_at), default=None)
+
+    def take(self, play: NearPlay) -> None:
+        """Note that a row stands for the play."""
+        self._remove(play, self._free)
+        self.taken.add(play.id)
+
+    def store(self, listen: Listen, track: int, place: int) -> None:
+        """Add the play of a row that the batch stores."""
+        if self._is_needed:
+            key, names = listeners.opaque_key(listen.listener), matching.stored_hash(listen)
+            play = NearPlay(key, 0, track, 0, b"", listen.played_at, names, listen.duration_ms, place=place)
+            if listen.to_minute:
+                self.taken.add(play.id)
+            self._add(play)
+
+    def replace(self, play: NearPlay, listen: Listen) -> Listen:
+        """Let the row replace the play, whose length it takes over if it has none. Return the row."""
+        self._remove(play, self._free, self._cut)
+        if listen.duration_ms is None:
+            listen = listen._replace(duration_ms=play.duration_ms)
+        now = replace(play, played_at=listen.played_at, names_hash=matching.stored_hash(listen), client_key=b"")
+        if play.id in self.taken or self._earlier.has(play.id):
+            self.taken.add(now.id)
+        self._add(now)
+        return listen
+
+
+def _first(listen: Listen) -> int:
+    """Return the first microsecond of the minute in which the plays are that `NearPlays.find` returns."""
+    return listen.played_at if listen.to_minute else listen.played_at - MINUTE + 1
+
+
+def _any_cut(slots: Collection[int], keys: Collection[str]) -> bool:
+    return any(True for _ in _some_cut(slots, keys))
+
+
+@compiled
+def _some_cut(slots: Collection[int], keys: Collection[str]) -> Any:
+    plays = Play.select(Play.slot).join(Listener, on=Listener.id == Play.listener)
+    return plays.where(Play.slot.in_(slots), Listener.key.in_(keys), Play.names_hash < 0).limit(1)
+
+
+@compiled
+def _near(
+    slots: Collection[int], keys: Collection[str], tracks: Collection[int], hashes: Collection[int], run: int
+) -> Any:
+    """Select the plays of these tracks or names. Two client_ids of the same file are two plays."""
+    play = (Play.slot, Play.track, Play.listener, Play.client_key, Play.played_at, Play.names_hash)
+    plays = Play.select(Listener.key, *play, Play.duration_ms, Play.import_id)
+    others = (Play.client_key == b"") | (Play.import_id != run) | Play.import_id.is_null()
+    named = Play.track.in_(tracks) | Play.names_hash.in_(hashes)
+    plays = plays.join(Listener, on=Listener.id == Play.listener)
+    return plays.where(Play.slot.in_(slots), Listener.key.in_(keys), named, others)
