@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # By the ASCII sign that replaces them. Blanks are what `str.split` does not know as such.
 _TYPOGRAPHIC = {
@@ -21,6 +22,7 @@ _REPLACED = re.compile(f"[{_INVISIBLE}{''.join(_ASCII)}]")
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
 
 
+@lru_cache(4096)  # rows of a file often have the same names
 def name_key(name: str) -> str:
     """Return the form in which a name is compared. Case and accents count.
 

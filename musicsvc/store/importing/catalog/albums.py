@@ -119,8 +119,8 @@ class Albums(Index):
             album = Item(
                 next(self._ids), empty, row.album_external_id, new=True, size=Size(bytes=album_sizes.EMPTY_ALBUM)
             )
-        name, values, key = album.values["name"], row.values, self._key(row)
-        if key[0] != "name" or name is None or name_key(name) != key[-1]:
+        name, values = album.values["name"], row.values
+        if row.album_external_id or name is None or name_key(name) != name_key(row.album or ""):
             name = row.album
         if row.upc is not None and row.upc == _upc(album):
             values = {**values, "upc": album.values["upc"]}  # 12 digits, and 13 with a zero in front, are one UPC
@@ -132,8 +132,10 @@ class Albums(Index):
         album.take(offer.fields)
         album.add("artists", offer.fresh)
         moved = not offer.former and self._put_first(album, self._artists.of(row.album_artists))
-        self.count(album, altered=bool(offer.fields.changes or offer.fresh or moved))
-        self.put(album, _name_key(album), ("upc", _upc(album)))
+        altered = bool(offer.fields.changes or offer.fresh or moved)
+        self.count(album, altered=altered)
+        if altered:
+            self.put(album, _name_key(album), ("upc", _upc(album)))
 
     def _put_first(self, album: Item, artists: Sequence[int]) -> bool:
         """Put these artists first, unless an earlier row of the import has. Return True if any moved."""

@@ -108,7 +108,8 @@ class Tracks(Index):
         track.add("tags", fresh)
         self._named += row.genres
         self.count(track, altered=bool(offer.fields.changes or offer.genres or fresh))
-        self.put(track, _name_key(track), ("isrc", track.values["isrc"]))
+        if offer.fields.changes:
+            self.put(track, _name_key(track), ("isrc", track.values["isrc"]))
 
     def _find(self, row: CatalogRow, artists: Sequence[int], album: int | None) -> tuple[Item | None, bool]:
         """Return the track that the row describes, or None, and whether the row names what was merged into it.
@@ -116,9 +117,9 @@ class Tracks(Index):
         It is found by external id or, if the row has none, by ISRC or name. A track with the same name but another
         ISRC is a different track.
         """
-        name = ("name", frozenset(artists), name_key(row.name), album)
+        name: Key = () if row.external_id else ("name", frozenset(artists), name_key(row.name), album)
         if row.external_id or not row.isrc:
-            key = ("id", row.external_id) if row.external_id else name
+            key = name or ("id", row.external_id)
             found, former = self.find(key, row.name), self.find_former(key)
         else:
             # Even if the other track has taken over the ISRC.
