@@ -104,10 +104,10 @@ def test_many_names_of_many_upcs_are_cut(imported: Imported) -> None:
     codes = [f"{code}{-sum(int(d) * (1 if at % 2 else 3) for at, d in enumerate(code)) % 10}" for code in codes]
     rows = [{"track": f"{n}", "artist": "Ann", "album": f"A{n}", "upc": code} for code in codes for n in range(20)]
 
-    told = list(imported(rows, dry_run=True).account())
+    told = [line for line in imported(rows, dry_run=True).account() if "UPC" in line]
 
-    assert len(told) == 14  # differing rows, twelve UPCs, and how many more
-    assert told[1].endswith("20 names: lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 8 more.")
+    assert len(told) == 13  # twelve UPCs, and how many more
+    assert told[0].endswith("20 names: lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 8 more.")
     assert told[-1] == "8 more UPCs of albums with several names."
 
 

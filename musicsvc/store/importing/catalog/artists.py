@@ -31,15 +31,16 @@ class Artists:
         parts = merged.parts(spelled, manager or 0)
         exact = {row[0]: row[1:] for row in stored}
         alike = {name_key(row[0]): row[1:] for row in stored}
-        self._missing = bulk.ids(Artist, len({*keys.values()} - alike.keys()))
-        unused = iter(self._missing)
+        missing = bulk.ids(Artist, len({*keys.values()} - alike.keys()))
+        unused = iter(missing)
         for name, key in keys.items():
             if key not in alike:
                 alike[key] = next(unused), name, None
         found = {name: exact.get(name) or alike[key] for name, key in keys.items()}
         self._manager = manager
-        self._needed: dict[int, str] = {}
-        self._named = 0
+        self._missing = {*missing}
+        self._made: dict[int, str] = {}
+        self._counts = Counts()
         self._ids = {name: [part.id for part in parts.get(keys[name], ())] or [found[name][0]] for name in names}
         self._images = {artist_id: image for artist_id, _, image in found.values()}
         self._names = {artist_id: name for artist_id, name, _ in found.values()}
@@ -53,9 +54,13 @@ class Artists:
 
     def need(self, row: CatalogRow) -> None:
         """Count the artists that the row names, and create those of them that are missing."""
-        for name in (*row.artists, *row.album_artists):
-            self._needed.setdefault(self._ids[name][0], name)
-        self._named += len(row.artists)
+        for artist, name in {self._ids[name][0]: name for name in (*row.album_artists, *row.artists)}.items():
+            if artist in self._missing:
+                self._missing.remove(artist)
+                self._made[artist] = name
+                self._counts.new += 1
+            else:
+                self._counts.repeated += 1
 
     def size(self, ids: Iterable[int]) -> int:
         """Return the bytes that artists take in the JSON of an album or track."""
@@ -71,11 +76,10 @@ class Artists:
 
     def save(self, run: int, now: int) -> tuple[Counts, list[str]]:
         """Create the missing artists that rows need. Return the counts of the batch, and their names."""
-        needed = [each for each in self._missing if each in self._needed]
-        rows = [(each, self._needed[each], self._manager, now) for each in needed]
+        rows = [(artist, name, self._manager, now) for artist, name in sorted(self._made.items())]
         bulk.insert(Artist, ("id", "name", "manager", "created_at"), rows)
         runs.made(run, Artist, [row[0] for row in rows])
-        return Counts(new=len(rows), repeated=self._named - len(rows)), [row[1] for row in rows]
+        return self._counts, [row[1] for row in rows]
 
 
 @compiled

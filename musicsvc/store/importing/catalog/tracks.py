@@ -164,7 +164,7 @@ class Tracks(Index):
         tag_ids = genres.ensure_tags(names)
         links = [(each.id, tag_ids[name]) for each in altered for name in each.added.get("tags", ())]
         bulk.insert(TrackTag, ("track", "tag"), links)
-        new_genres = sorted(set(self._named) - known.keys())
+        new_genres = sorted(genre_ids.keys() - known.keys())
         run = self._scope.run
         runs.made(run, Track, [track.id for track in new])
         runs.made(run, Genre, [genre_ids[slug] for slug in new_genres])

@@ -114,7 +114,6 @@ class FoundPlays:
     """The rows of a batch as they were sorted. `matched`: plays to store, with their tracks, by place in the batch."""
 
     matched: dict[int, tuple[Listen, int]] = field(default_factory=dict)
-    repeated: list[Listen] = field(default_factory=list)  # stored by an earlier import
     refused: dict[int, RefusedError] = field(default_factory=dict)  # by place in the batch
     client_ids: set[str] = field(default_factory=set)
     replaced: list[tuple[NearPlay, Listen]] = field(default_factory=list)  # stored plays, with rows that replace them
@@ -169,7 +168,8 @@ class Plays(Kind[Listen]):
         creator.write()
         self._replace_missing(found)
         _replace(found.replaced, scope)
-        counts = _counts(found, creator, len(batch) - len(found.refused), _record(found.matched.values(), scope))
+        valid = [listen for place, listen in enumerate(batch) if place not in found.refused]
+        counts = _counts(valid, creator, _record(found.matched.values(), scope))
         made = [artist.name for artist in creator.artists]
         return Outcome(counts, found.refused, artists=made, remember=partial(self._remember, creator, found))
 
@@ -185,10 +185,8 @@ class Plays(Kind[Listen]):
             repeated = known.has(listen, lookup)
             play = near.find(listen) if listen.to_minute or not repeated else None
             if repeated or play is not None:
-                if self._is_first(listen.client_id, found):
-                    found.repeated.append(listen)
-                    if play is not None:
-                        _meet(play, listen, near, found)
+                if self._is_first(listen.client_id, found) and play is not None:
+                    _meet(play, listen, near, found)
             elif track := self._track(listen, lookup, creator):
                 if self._is_first(listen.client_id, found):
                     found.matched[place] = listen, track
@@ -279,14 +277,14 @@ def _row(listen: Listen, track: int, listener: int, scope: Scope) -> PlayRow:
     return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, scope.run, names, scope.now)
 
 
-def _counts(found: FoundPlays, creator: MissingCreator, valid: int, new: int) -> dict[str, Counts]:
-    """Return the counts of a batch. `valid`: the number of rows that are not refused, `new`: of new plays."""
-    named = sum(len(listen.artists) for listen in (*found.repeated, *(listen for listen, _ in found.matched.values())))
+def _counts(valid: Sequence[Listen], creator: MissingCreator, new: int) -> dict[str, Counts]:
+    """Return the counts of a batch. `valid`: the rows that are not refused, `new`: the number of new plays."""
+    named, rows = sum(len(listen.artists) for listen in valid), len(valid)
     made, created = len(creator.artists), len(creator.tracks)
     return {
-        "artists": Counts(new=made, repeated=max(0, named - made)),
-        "tracks": Counts(new=created, repeated=valid - created),
-        "plays": Counts(new=new, repeated=valid - new),
+        "artists": Counts(new=made, repeated=named - made),
+        "tracks": Counts(new=created, repeated=rows - created),
+        "plays": Counts(new=new, repeated=rows - new),
     }
 
 
