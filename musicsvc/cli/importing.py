@@ -16,9 +16,10 @@ from musicsvc.cli import import_run, imports, twins
 from musicsvc.cli.options import AsJson, Out, group, option
 from musicsvc.cli.output_file import STDOUT, echo_written, open_output
 from musicsvc.cli.session import Session
+from musicsvc.errors import Failure
 from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog import catalog, rows
-from musicsvc.store.importing.files import formats, histories, readers, records
+from musicsvc.store.importing.files import encodings, formats, histories, readers, records
 from musicsvc.store.importing.files.histories import known
 from musicsvc.store.importing.people import follows, playlists
 from musicsvc.store.importing.plays import plays
@@ -41,6 +42,19 @@ Format = Annotated[
     option("FORMAT", "csv, jsonl, parquet, xlsx, xls or ods; default: as the file says.", "--format"),
 ]
 Sheet = Annotated[str | None, option("NAME", "The sheet to read of a workbook; default: the first with a table.")]
+
+
+def _named(encoding: str | None) -> str | None:
+    try:
+        return encoding and encodings.named(encoding)
+    except Failure as unknown:
+        raise typer.BadParameter(unknown.message) from None
+
+
+Encoding = Annotated[
+    str | None,
+    option("NAME", "Of a text file, such as windows-1252; default: guessed.", "--encoding", callback=_named),
+]
 Map = Annotated[
     list[str] | None,
     option("COLUMN=FIELD", "Read FIELD from COLUMN; repeat for more. COLUMN= ignores a column.", "--map"),
@@ -110,6 +124,7 @@ def import_catalog(  # noqa: PLR0917 - a parameter for each option
     map_: Map = None,
     form: Format = None,
     sheet: Sheet = None,
+    encoding: Encoding = None,
     blank: Blank = None,
     divide: Divide = None,
     manager: Manager = None,
@@ -123,7 +138,7 @@ def import_catalog(  # noqa: PLR0917 - a parameter for each option
     """Import artists, albums and tracks."""
     of_catalog = {"date_format": date_format, "artist": artist, "user": manager}
     options = _options(map_, more, blank, divide=divide or (), dry_run=dry_run, strict=strict, **of_catalog)
-    opened = partial(readers.open_file, form=form, sheet=sheet)
+    opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
     warn = partial(twins.warn_of_catalog, options)
     import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, catalog.Catalog, warn)
 
@@ -136,6 +151,7 @@ def import_follows(  # noqa: PLR0917 - a parameter for each option
     map_: Map = None,
     form: Format = None,
     sheet: Sheet = None,
+    encoding: Encoding = None,
     blank: Blank = None,
     create_missing: CreateMissing = False,
     dry_run: DryRun = False,
@@ -145,7 +161,7 @@ def import_follows(  # noqa: PLR0917 - a parameter for each option
 ) -> None:
     """Import follows between accounts."""
     options = _options(map_, more, blank, dry_run=dry_run, strict=strict, create_missing=create_missing)
-    opened = partial(readers.open_file, form=form, sheet=sheet)
+    opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
     import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, follows.Follows)
 
 
@@ -157,6 +173,7 @@ def import_playlists(  # noqa: PLR0917 - a parameter for each option
     map_: Map = None,
     form: Format = None,
     sheet: Sheet = None,
+    encoding: Encoding = None,
     blank: Blank = None,
     divide: Divide = None,
     owner: Owner = None,
@@ -171,7 +188,7 @@ def import_playlists(  # noqa: PLR0917 - a parameter for each option
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
     of_playlists = {"divide": divide or (), "user": owner, "public": public}
     options = _options(map_, more, blank, dry_run=dry_run, strict=strict, **of_playlists)
-    opened = partial(readers.open_file, form=form, sheet=sheet)
+    opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
     import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, playlists.Playlists)
 
 
@@ -183,6 +200,7 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
     map_: Map = None,
     form: History = None,
     sheet: Sheet = None,
+    encoding: Encoding = None,
     blank: Blank = None,
     divide: Divide = None,
     listener: Listener = None,
@@ -201,7 +219,7 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
     def opened(path: Path) -> records.Reader:
         if listener is None and histories.is_history(path, form, mapped=mapped):
             raise records.UnclearError(*plays.NO_LISTENER)
-        return histories.open_file(path, form, sheet, mapped=mapped)
+        return histories.open_file(path, form, sheet, mapped=mapped, encoding=encoding)
 
     chosen = import_run.RunOptions(file, json, refused, options)
     import_run.import_file(context, chosen, opened, plays.Plays, twins.warn_of_plays)

@@ -55,6 +55,29 @@ def test_an_import_says_which_of_several_sheets_was_read(run: Run, ask: Json, tm
     assert (found["rows"], "remark" in found) == (2, False)
 
 
+def test_an_import_says_which_encoding_was_guessed_and_another_can_be_named(
+    run: Run, ask: Json, tmp_path: Path
+) -> None:
+    file = tmp_path / "songs.csv"
+    file.write_bytes("Track,Artist\nJóga,Björk\n".encode("mac-roman"))
+    read = "The file is not UTF-8 and was read as Mac Roman."
+    printed = run("import", "catalog", str(file), "--dry-run").stderr.splitlines()
+    assert f"{read} If it is another, add --encoding NAME." in printed
+    assert ask("import", "catalog", str(file), "--dry-run")["remark"] == read
+    assert "remark" not in ask("import", "catalog", str(file), "--encoding", "cp850", "--dry-run")
+    assert "remark" not in ask("import", "catalog", str(file), "--encoding", "macintosh")
+    assert [each["name"] for each in ask("artist", "list")] == ["Björk"]
+    for name in ("rot13", "zip", "utf-7", "no such"):
+        done = run("import", "catalog", str(file), "--encoding", name, expect=2)
+        assert "There is no encoding" in " ".join(done.stderr.split())
+    book = write_xlsx(tmp_path / "songs.xlsx", [("Track", "Artist"), ("T", "A")])
+    assert "Leave out --encoding." in run("import", "catalog", str(book), "--encoding", "cp1252", expect=1).stderr
+    history = tmp_path / "history.csv"
+    history.write_text("artist,track,time\nAnn,Rag,1714557600\n")
+    told = run("import", "plays", str(history), "--listener", "ann", "--encoding", "cp1252", expect=1).stderr
+    assert "Leave out --encoding." in told
+
+
 def test_an_import_names_its_new_artists_and_says_how_to_divide_those_that_may_be_several(
     run: Run, ask: Json, tmp_path: Path
 ) -> None:

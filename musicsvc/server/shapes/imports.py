@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from musicsvc.store.importing.files.encodings import ENCODINGS
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import KINDS
 from musicsvc.store.importing.undoing.runs import RunRow
@@ -25,6 +26,7 @@ EXAMPLES = 3
 OPTIONS: dict[str, Any] = {
     "pairs": [],
     "sheet": None,
+    "encoding": None,
     "artist": None,
     "date_format": None,
     "divide": [],
@@ -34,6 +36,7 @@ OPTIONS: dict[str, Any] = {
 # The report of a file that was not read yet (store/importing/tasks/work.py).
 REPORT: dict[str, Any] = {
     "problem": None,
+    "encoding": None,
     "done": "",
     **dict.fromkeys(("is_history", "at_most", "more"), False),
     **dict.fromkeys(("columns", "rows", "reasons", "notes", "artists", "kept", "sheets"), ()),
@@ -87,6 +90,18 @@ class File:
         """Return True if a column that fills the field can have several names in a cell."""
         found = KINDS[self.task.kind].fields.get(field)
         return found is not None and found.several and found.is_name
+
+    @property
+    def is_unclear(self) -> bool:
+        """True if the file may be read once its encoding is named."""
+        return "encoding" in (self.report["problem"] or "") or self.options["encoding"] is not None
+
+    @property
+    def encodings(self) -> list[tuple[str, str]]:
+        """The encodings that a text file can have, and their names; none if the file is no text."""
+        found = self.report["encoding"]
+        guessed = f"as the file says ({found})" if found and not self.options["encoding"] else "as the file says"
+        return [] if found == "" else [("", guessed), *ENCODINGS.items()]
 
     @property
     def choices(self) -> list[tuple[str, str]]:

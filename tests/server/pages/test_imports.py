@@ -242,6 +242,30 @@ def artists(person: Person) -> list[str]:
     return person.shared.store.read(lambda: [artist.name for artist in own]).result()
 
 
+@on_shared_loop
+async def test_an_encoding_is_guessed_and_another_can_be_chosen(developer: Person) -> None:
+    path = await uploaded(developer, "Title,Artist\nJóga,Björk\n".encode("mac-roman"))
+    shown = await ready(developer, path)
+    assert "The file is not UTF-8 and was read as Mac Roman." in shown
+    assert ("as the file says (Mac Roman)" in shown, "Jóga" in shown) == (True, True)
+    await developer.browser.post(f"{path}/columns", {"encoding": "cp1252"})
+    assert "J—ga" in await ready(developer, path)
+    refused = await developer.browser.post(f"{path}/columns", {"encoding": "rot13"})
+    assert "There is no such encoding." in text(await developer.browser.get(path)) + text(refused)
+
+    path = await uploaded(developer, "曲名,Artist\n雨,宇多田ヒカル\n".encode("shift_jis"))
+    shown = await ready(developer, path)
+    assert "Line 1 is not UTF-8, and no guess at its encoding fits." in shown
+    assert "--encoding" not in shown
+    await developer.browser.post(f"{path}/columns", {"encoding": "shift_jis"})
+    assert "宇多田ヒカル" in await ready(developer, path)
+    choice = {"encoding": "shift_jis", "column-0": "track", "column-1": "artist"}
+    await developer.browser.post(f"{path}/columns", choice)
+    await ready(developer, path)
+    await imported(developer, path)
+    assert tracks(developer) == ["雨"]
+
+
 @pytest.mark.slow
 @on_shared_loop
 async def test_files_of_all_kinds_are_read(developer: Person, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import Newest, Received, Redirect, View
 from musicsvc.store.importing.dividing import Dividing
+from musicsvc.store.importing.files.encodings import ENCODINGS
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place, chosen_pairs, refused_name
 from musicsvc.store.importing.undoing import runs, wording
@@ -72,17 +73,22 @@ def show(subject: ImportTask) -> View:
 
 
 def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
-    """Check the file again with other columns and options. Raises Invalid for wrong columns."""
+    """Check the file again with other columns and options. Raises Invalid for wrong ones."""
     file = shapes.file(subject)
+    if body.encoding is not None and body.encoding not in ENCODINGS:
+        raise Invalid({"encoding": "There is no such encoding."})
     try:
         pairs = chosen_pairs(subject.kind, file.report["columns"], file.options["pairs"], body.choice)
     except Invalid as wrong:
         raise Invalid({f"{COLUMN}{number}": message for number, message in wrong.errors.items()}) from None
     rules = _rules(file, body)
-    if file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}:
-        pairs = rules = []  # another sheet has other columns
+    other_sheet = file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}
+    if other_sheet or body.encoding != file.options["encoding"]:
+        pairs = rules = []  # the columns have other names
     names = ("listener", "create_missing") if subject.kind == "plays" else ("artist", "date_format")
-    queue.check_again(subject, {"pairs": pairs, "divide": rules, **body.model_dump(include={"sheet", *names})})
+    queue.check_again(
+        subject, {"pairs": pairs, "divide": rules, **body.model_dump(include={"sheet", "encoding", *names})}
+    )
     return Redirect(f"{HOME}/{subject.id}")
 
 

@@ -27,6 +27,7 @@ class ColumnsForm(Form):
 
     date_format: DateFormat | None = None
     sheet: Annotated[str | None, Text(1, LONGEST_NAME)] = None
+    encoding: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     artist: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     listener: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     create_missing: Checkbox = False

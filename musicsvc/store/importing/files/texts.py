@@ -47,7 +47,9 @@ class TextReader(Reader):
     def remarks(self) -> Sequence[Remark]:
         if not self._lines.is_guessed:
             return super().remarks
-        guessed = Remark(f"The file is not UTF-8 and was read as {self.encoding}.", "If it is another, add --encoding.")
+        guessed = Remark(
+            f"The file is not UTF-8 and was read as {self.encoding}.", "If it is another, add --encoding NAME."
+        )
         return [guessed, *super().remarks]
 
     @property

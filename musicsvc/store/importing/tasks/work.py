@@ -89,6 +89,7 @@ class _Task:
         self._is_stopping = worker.is_stopping
         self._options = queue.options_of(task.options)
         self._sheet = self._options.pop("sheet", None)
+        self._encoding = self._options.pop("encoding", None)
         self._run: int | None = task.run
         self._percent = 0
         self._beat = 0.0
@@ -137,9 +138,9 @@ class _Task:
             raise Failure(GONE)
         if self._task.kind == "plays":
             mapped = bool(self._options.get("pairs"))
-            reader = histories.open_file(self._path, None, self._sheet, self._limits, mapped=mapped)
+            reader = histories.open_file(self._path, None, self._sheet, self._limits, self._encoding, mapped=mapped)
         else:
-            reader = readers.open_file(self._path, None, self._sheet, self._limits)
+            reader = readers.open_file(self._path, None, self._sheet, self._limits, self._encoding)
         reader.name = self._task.file
         return reader
 
@@ -193,7 +194,12 @@ class _Task:
         if self._task.kind == "catalog" and not report["problem"]:
             found = catalog.artists_of_others(lambda: Excerpt(self._open(), self._heed), options, self._store)
             report["twins"] = found.names
-        return report | {"rows": excerpt.table(), "more": excerpt.more, "sheets": [*excerpt.sheets]}
+        return report | {
+            "rows": excerpt.table(),
+            "more": excerpt.more,
+            "sheets": [*excerpt.sheets],
+            "encoding": excerpt.encoding,
+        }
 
     def _is_history(self) -> bool:
         mapped = bool(self._options.get("pairs"))

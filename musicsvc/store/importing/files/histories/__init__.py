@@ -26,16 +26,25 @@ def is_history(path: Path, form: str | None = None, limits: Limits = NONE, *, ma
 
 
 def open_file(
-    path: Path, form: str | None = None, sheet: str | None = None, limits: Limits = NONE, *, mapped: bool = False
+    path: Path,
+    form: str | None = None,
+    sheet: str | None = None,
+    limits: Limits = NONE,
+    encoding: str | None = None,
+    *,
+    mapped: bool = False,
 ) -> Reader:
     """Open the file in the format `form`; if it is None, detect the format. Raises Failure for bad files.
 
-    `mapped`: the user maps columns to fields, so the file is a plain table. `sheet`: see `readers.open_file`.
+    `mapped`: the user maps columns to fields, so the file is a plain table. `sheet`, `encoding`: see
+    `readers.open_file`.
     """
     if not is_history(path, form, limits, mapped=mapped):
-        return readers.open_file(path, form, sheet, limits)
+        return readers.open_file(path, form, sheet, limits, encoding)
     if form is not None and form not in FORMATS:
         raise Failure(f"There is no format {form}. The formats are {', '.join([*formats.FORMATS, *FORMATS])}.")
+    if encoding is not None:
+        raise Failure(f"{path} is a listening history, whose encoding is found out. Leave out --encoding.")
     zipped = formats.kind_of(path, limits) is formats.ARCHIVE
     chosen = {"form": form, "zipped": zipped, "largest": limits.history}
     return LimitedReader("histories", path, limits, **chosen).named(path)
