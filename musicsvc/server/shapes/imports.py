@@ -22,6 +22,8 @@ STATES = {
     "partly": "undone, except what is in use",
     "undone": "undone",
 }
+SURE = {None, "m:ss", "h:mm:ss", "milliseconds"}  # notations that mean one thing
+LABELS_OF_ROWS = {"duration_ms": "Duration"}
 EXAMPLES = 3
 OPTIONS: dict[str, Any] = {
     "pairs": [],
@@ -53,7 +55,15 @@ class Column:
     field: str
     written: str | None
     examples: list[str]
-    signs: str | None = None  # those of a rule by which its names are divided
+    signs: str | None  # those of a rule by which its names are divided
+    number: int  # its place, from 0
+    why: str  # it is read as that, or not used
+    doubt: str  # what is wrong with its cells
+    is_doubtful: bool
+
+    @property
+    def label(self) -> str:
+        return self.field and LABELS_OF_ROWS.get(self.field, label(self.field))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +86,14 @@ class File:
     def columns(self) -> list[Column]:
         rows = self.report["rows"]
         found = []
+        joined = any(marks for _, marks in self.report["artists"])
         for place, each in enumerate(self.report["columns"], 1):
-            examples = list(dict.fromkeys(row[place] for row in rows if row[place]))[:EXAMPLES]
-            found.append(Column(each["column"], each["field"] or "", each["written"], examples, each.get("signs")))
+            cells = (row[place] if isinstance(row[place], str) else row[place][0] for row in rows)
+            examples, field = list(dict.fromkeys(filter(None, cells)))[:EXAMPLES], each["field"] or ""
+            doubt, divisible = each.get("doubt") or "", joined and self.has_names(field)
+            doubtful = bool(doubt or each["written"] not in SURE or divisible or self.report["problem"])
+            told = (each["written"], examples, each.get("signs"), place - 1, each.get("why") or "", doubt, doubtful)
+            found.append(Column(each["column"], field, *told))
         return found
 
     @property

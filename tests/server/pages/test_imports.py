@@ -409,6 +409,41 @@ async def test_the_heads_of_parts_count_towards_the_size_of_the_form(developer: 
 
 
 @on_shared_loop
+async def test_the_check_shows_what_happens_then_rows_as_they_are_read_then_doubtful_columns(
+    developer: Person,
+) -> None:
+    content = b"""Title;Artist;Duration;Released;BPM;Track #;Catalog No.
+Air;Trio; Solo;3:45;31/10/2026;90;one;K-1
+Bolero;Trio;4:05;30/10/2026;900;two;K-2
+""".replace(b"Trio; Solo", b'"Trio; Solo"')
+    shown = text(await developer.browser.get(await uploaded(developer, content)))
+    order = ("An import would do this", "First rows, as they are read", "<h2>Columns</h2>", "Import the file")
+    assert sorted(order, key=shown.index) == [*order]
+    rows = shown[shown.index(order[1]) : shown.index(order[2])]
+    assert re.findall('<th scope="col">(.*?)</th>', rows) == [
+        *("Line", "Track", "Artist", "Duration", "Release date", "BPM")
+    ]
+    assert re.findall("<td>(.*?)</td>", rows) == [
+        *("2", "Air", "Trio; Solo", "3:45", "2026-10-31", "90"),
+        *("3", "Bolero", "Trio", "4:05", "2026-10-30", '<s title="bpm must be between 20 and 400">900</s>'),
+    ]
+    columns = shown[shown.index(order[2]) : shown.index(order[3])]
+    open_at_once, _, closed = columns.partition("<details>")
+    names = 'aria-label="(.*?) is read as'
+    assert re.findall(names, open_at_once) == ["Released", "BPM", "Track #"]
+    assert re.findall(names, closed) == ["Title", "Artist", "Duration", "Catalog No."]
+    assert '<small class="muted">day, month, year</small>' in open_at_once
+    for said in (
+        "Cells left out: 1, bpm must be between 20 and 400; line 3 has 900.",
+        "Column not read: Track #, 2 cells, track_number must be ",
+        "Unused columns: Catalog No. (no field has such a name).",
+    ):
+        assert f"<li>{said}" in shown
+    shown = await imported(developer, await uploaded(developer, content))
+    assert "<li>Cells left out: 1, bpm must be between 20 and 400; line 3 has 900.</li>" in shown
+
+
+@on_shared_loop
 async def test_a_file_that_is_not_imported_is_replaced_only_if_that_is_asked(developer: Person) -> None:
     assert 'name="replace"' not in text(await developer.browser.get("/import"))
     path = await uploaded(developer)

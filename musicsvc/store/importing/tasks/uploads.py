@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from musicsvc.clock import isoformat
 from musicsvc.errors import Conflict, Invalid
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files.records import Pause, Reader, Step, Through
+from musicsvc.store.importing.cells.durations import clock_text
+from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, Through
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import Kind
 
@@ -82,7 +85,7 @@ class Excerpt(Through):
     def __init__(self, reader: Reader, heed: Callable[[], None] = lambda: None) -> None:
         super().__init__(reader)
         self._heed = heed
-        self._shown: list[tuple[int, dict[str, str]]] = []  # lines and cells, shortened at once
+        self._shown: list[Record] = []
         self.more = False
 
     def steps(self) -> Iterator[Step]:
@@ -96,22 +99,42 @@ class Excerpt(Through):
             else:
                 count += 1
                 if len(self._shown) < SHOWN:
-                    self._shown.append((step.line, {name: _text(value) for name, value in step.values.items()}))
+                    self._shown.append(step)
             yield step
 
     def names(self) -> list[str]:
         """Return the columns, or those of the rows to show if they differ between rows."""
-        found = self.columns or list(dict.fromkeys(name for _, cells in self._shown for name in cells))
+        found = self.columns or list(dict.fromkeys(name for each in self._shown for name in each.values))
         return found[:MOST_COLUMNS]
 
-    def table(self) -> list[list[str]]:
-        """Return the cells of the rows to show, as text."""
+    def table(self, columns: Columns) -> list[list[Any]]:
+        """Return the cells of the rows to show, as they are read, after the line. Of one that is not: its text, why."""
         names = self.names()
-        return [[str(line), *(cells.get(name, "") for name in names)] for line, cells in self._shown]
+        return [
+            [str(each.line), *(_as_read(columns, name, each.values.get(name)) for name in names)]
+            for each in self._shown
+        ]
+
+
+def _as_read(columns: Columns, name: str, value: Any) -> str | tuple[str, str]:
+    field = columns.field(name)
+    if field is None or value is None:
+        return _text(value)
+    cells = columns.read({name: value}, ())
+    if reason := cells.reasons([field]):
+        return _text(value), reason
+    found = cells.values.get(field)
+    if isinstance(found, int) and not isinstance(found, bool):
+        if field == "duration_ms":
+            return clock_text(found / 1000).removeprefix("0:").removeprefix("0")
+        if field == "played_at":
+            return f"{isoformat(found)[:19].replace('T', ' ')} UTC"
+    return _text(getattr(found, "date", found))
 
 
 def _text(value: Any) -> str:
-    text = "" if value is None else "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = "" if value is None else "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = {"True": "yes", "False": "no"}.get(text, text) if isinstance(value, bool) else text
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
 
 

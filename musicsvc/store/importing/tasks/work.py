@@ -25,6 +25,7 @@ from musicsvc.store.importing.tasks.uploads import KINDS, Excerpt, Place, refuse
 from musicsvc.store.importing.undoing import runs, undo, wording
 from musicsvc.store.models import ImportTask
 from musicsvc.store.security.security_events import Actor, Administrator
+from musicsvc.wording import quantity
 
 MOST_ROWS = 1_000_000
 TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or import it on the server: musicsvc import."
@@ -180,13 +181,16 @@ class _Task:
             except Failure as failure:
                 report["problem"] = self._plain(failure)
         known = kind.columns.unmapped()
-        written = {each.column: each.written for each in kind.columns.guesses}
+        guesses = {each.column: each for each in kind.columns.guesses}
+        doubts = report.get("doubts", {})
         report["columns"] = [
             {
                 "column": name,
                 "field": kind.columns.field(name),
                 "guess": known.get(name),
-                "written": written.get(name),
+                "written": name in guesses and guesses[name].written,
+                "why": name in guesses and guesses[name].why,
+                "doubt": doubts.get(name) or doubts.get(kind.columns.field(name) or ""),
                 "signs": kind.columns.dividing.signs(name),
             }
             for name in excerpt.names()
@@ -195,7 +199,7 @@ class _Task:
             found = catalog.artists_of_others(lambda: Excerpt(self._open(), self._heed), options, self._store)
             report["twins"] = found.names
         return report | {
-            "rows": excerpt.table(),
+            "rows": excerpt.table(kind.columns),
             "more": excerpt.more,
             "sheets": [*excerpt.sheets],
             "encoding": excerpt.encoding,
@@ -226,6 +230,15 @@ def _in_words(line: str) -> str:
     return line
 
 
+def _doubts(summary: ImportSummary) -> dict[str, str]:
+    """Return what is wrong with cells, by column that is not read, and by field of which cells were left out."""
+    found: dict[str, str] = {}
+    for (name, reason), cells in summary.left_out.items():
+        found.setdefault(name, f"{quantity(cells.count, 'cell')} left out: {reason}")
+    unread = {each.column: f"not read: {each.field} {each.reason}" for each in summary.unread}
+    return found | unread
+
+
 def _result(summary: ImportSummary) -> Report:
     """Return the result of an import as the page shows it."""
     reasons = [_in_words(line) for line in islice(refused_rows.lines(summary.refused), MOST_REASONS)]
@@ -239,6 +252,7 @@ def _result(summary: ImportSummary) -> Report:
             *(remark.what for remark in summary.readings),
             *summary.account(),
         ],
+        "doubts": _doubts(summary),
         "at_most": summary.at_most,
         "artists": summary.new_artists,
     }
