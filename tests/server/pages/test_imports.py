@@ -18,6 +18,7 @@ from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.models import Album, Artist, ImportTask, Play, Track
 from musicsvc.store.security import sessions
 from tests.support.bounds import Bounds
+from tests.support.html_page import HtmlPage
 from tests.support.page_client import text
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
@@ -228,8 +229,10 @@ async def test_a_rule_of_the_account_is_kept_for_its_next_file_until_it_is_empti
     for _ in range(2):  # it stays empty when the file is read once more
         await developer.browser.post(f"{path}/columns", choice | {"divide-1": ""})
         assert "divided at semicolons only" in await ready(developer, path)
-    await imported(developer, path)
+    (link,) = re.findall(r'href="(/insights/artist/split[^"]*)"', await imported(developer, path))
     assert artists(developer) == ["Ann", "Bob", "Cat & Dan"]
+    form = HtmlPage((await developer.browser.get(link.replace("&amp;", "&"))).body).forms["/insights/artist/split"]
+    assert form == {"artist": "Cat & Dan", "into": "Cat\nDan"}
 
 
 def listed(shown: str) -> list[str]:

@@ -38,7 +38,9 @@ async def test_a_page_shows_the_parts_and_what_they_get_and_its_button_splits(pe
     page = await get(person, f"/insights/artist/{both}")
     (link,) = (each for each in page.links() if each.startswith(PATH))
     form = (await get(person, link)).forms[PATH]
-    assert form["artist"] == f"Ann & Bob ({both})"
+    assert form == {"artist": f"Ann & Bob ({both})", "into": "Ann\nBob"}  # proposed by the sign between the names
+    assert (await get(person, PATH)).forms[PATH] == {"artist": "", "into": ""}
+    assert (await get(person, f"{PATH}?artist={ann}")).forms[PATH]["into"] == ""
 
     query = urlencode({"artist": form["artist"], "into": "Bob\r\n\r\n  Ann \r\n"})
     page = await get(person, f"{PATH}?{query}")

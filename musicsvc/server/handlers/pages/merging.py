@@ -8,10 +8,11 @@ from musicsvc.server.schemas import editing
 from musicsvc.server.schemas.pages.editing import MergeForm, MergeQuery, SplitForm, SplitQuery, TwinsQuery, read_parts
 from musicsvc.server.shapes import editing as shapes
 from musicsvc.server.shapes.pages import Redirect, View
-from musicsvc.store.catalog import names
+from musicsvc.store.catalog import artists, names
 from musicsvc.store.editing import merging, row_texts, splitting, twins
 from musicsvc.store.editing.merging import Noun
 from musicsvc.store.engine.pagination import Page
+from musicsvc.store.importing.cells import lists
 from musicsvc.store.security.security_events import Actor, Administrator
 from musicsvc.store.security.sessions import SessionIdentity
 
@@ -64,14 +65,20 @@ def show_split(query: SplitQuery, caller: SessionIdentity, now: int) -> View:
     Raises Invalid for parts that are none, and for a track that would have too many artists.
     """
     artist = None if not query.artist else _find("artist", "artist", query.artist, caller)
-    values = {"query": query, "known": names.managed("artist", caller.user_id), "preview": None}
+    values = {"query": query, "known": names.managed("artist", caller.user_id), "preview": None, "proposed": ""}
     if artist is None or query.into is None:
-        return View("insights/split.html", values)
+        return View("insights/split.html", values | {"proposed": "" if artist is None else _proposed(artist)})
     try:
         preview = splitting.preview(artist, _parts(query.into, now), caller=caller)
     except Conflict as failure:
         raise Invalid({"into": failure.message}) from None
     return View("insights/split.html", values | {"preview": preview})
+
+
+def _proposed(artist: int) -> str:
+    """Return the names in that of an artist, one in a line, if there are several. Raises NotFound."""
+    found = lists.divide(artists.get(artist).name, lists.MARKS)
+    return "\n".join(dict.fromkeys(found)) if len(found) > 1 else ""
 
 
 def _parts(text: str, now: int) -> list[str]:
