@@ -72,10 +72,6 @@ def test_an_import_says_which_encoding_was_guessed_and_another_can_be_named(
         assert "There is no encoding" in " ".join(done.stderr.split())
     book = write_xlsx(tmp_path / "songs.xlsx", [("Track", "Artist"), ("T", "A")])
     assert "Leave out --encoding." in run("import", "catalog", str(book), "--encoding", "cp1252", expect=1).stderr
-    history = tmp_path / "history.csv"
-    history.write_text("artist,track,time\nAnn,Rag,1714557600\n")
-    told = run("import", "plays", str(history), "--listener", "ann", "--encoding", "cp1252", expect=1).stderr
-    assert "Leave out --encoding." in told
 
 
 def test_an_import_names_its_new_artists_and_says_how_to_divide_those_that_may_be_several(

@@ -535,3 +535,28 @@ def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
 def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
     with pytest.raises(Failure, match="No column has the played_at"):
         import_file(store, shared_data("import_formats/librefm_no_header.csv"), Plays(ImportOptions(listener="me")))
+
+
+def test_a_history_in_another_encoding_is_read_and_says_so(tmp_path: Path) -> None:
+    table = f"artist,track,time\nBjörk,Jóga,{AT}\n"
+    file = write(tmp_path / "history.csv", table.encode("cp1252"))
+    packed = zipfile.ZipFile(tmp_path / "history.zip", "w")
+    with packed as archive:
+        archive.write(file, "history.csv")
+    for each in (file, tmp_path / "history.zip"):
+        with histories.open_file(each) as reader:
+            assert [row.values["track"] for row in reader] == ["Jóga"]
+            assert [remark.what for remark in reader.remarks] == ["The file is not UTF-8 and was read as Windows-1252."]
+    with pytest.raises(Failure, match="is a zip file"):
+        histories.open_file(tmp_path / "history.zip", encoding="cp1252")
+    streams = orjson.dumps([stream(master_metadata_track_name="雨")]).decode()
+    for name, content, form in (
+        ("a.csv", table.replace("Jóga", "雨").replace("Björk", "Ann"), "librefm"),
+        ("a.json", streams, "spotify"),
+    ):
+        named = write(tmp_path / name, content.encode("shift_jis"))
+        with histories.open_file(named, form, encoding="shift_jis") as reader:
+            assert ([row.values["track"] for row in reader], [*reader.remarks]) == (["雨"], [])
+        with pytest.raises(Failure) as failed, histories.open_file(named, form, encoding="utf-8") as reader:
+            list(reader)
+        assert failed.value.message == f"{named} is damaged or not UTF-8."

@@ -152,6 +152,7 @@ class LimitedReader(Reader):
         self._process = Process(task, path, limits, **options)
         self._steps = self._process.steps()
         self._read = 0
+        self._said: list[Remark] = []
         try:
             self._begin(path, _first(self._steps, limits))
         except BaseException:
@@ -182,11 +183,9 @@ class LimitedReader(Reader):
 
     @property
     def remarks(self) -> Sequence[Remark]:
-        if len(self.sheets) < 2:  # noqa: PLR2004 - the one that is read
-            return super().remarks
-        first, *others = map(cut, self.sheets)
+        first, *others = map(cut, self.sheets or [""])
         found = Remark(f"Read the sheet {first}, not {', '.join(others)}.", "To read another one, add --sheet NAME.")
-        return [found, *super().remarks]
+        return [*([found] if others else ()), *super().remarks, *self._said]
 
     def steps(self) -> Iterator[Step]:
         for step in self._steps:
@@ -194,6 +193,7 @@ class LimitedReader(Reader):
                 yield step
             elif isinstance(step, dict):
                 self._read = step["position"]
+                self._said = [Remark(*each) for each in step.get("remarks", ())]
             else:
                 if self.columns is not None:
                     self._read = step[0]

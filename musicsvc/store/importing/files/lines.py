@@ -1,11 +1,13 @@
 """Read the lines of plain and gzipped text files, with an error message for each kind of damage."""
 
+import codecs
 import gzip
 import io
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeVar, cast
 
@@ -82,6 +84,14 @@ class Lines:
         while size < most and (piece := self._read(self._bytes.read, PART)):
             size += len(piece)
         return size
+
+    def copy(self, file: BinaryIO) -> None:
+        """Write the text in UTF-8. Raises Failure if it is damaged or in another encoding."""
+        pieces = iter(partial(self._read, self._bytes.read, PART), b"")
+        try:
+            file.writelines(text.encode() for text in codecs.iterdecode(pieces, self._codec or encodings.UTF8))
+        except UnicodeError:
+            raise Failure(f"{self.path} is damaged or not {self.encoding}.") from None
 
     @property
     def position(self) -> int:
@@ -170,6 +180,14 @@ def _is_utf8(line: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def recode(path: Path, folder: Path, encoding: str) -> Path:
+    """Write a copy of a file, unpacked and in UTF-8, into a folder. Raises Failure if it has another encoding."""
+    target = folder / f"{path.name}.copy"
+    with closing(Lines(path, encoding=encoding)) as lines, target.open("wb") as file:
+        lines.copy(file)
+    return target
 
 
 def beginning(path: Path, size: int) -> tuple[bytes, bool]:

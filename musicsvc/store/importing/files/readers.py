@@ -29,8 +29,11 @@ def open_file(
         raise Failure(f"{path} has no sheets. Leave out --sheet.")
     if kind in TEXTS and not (kind == "jsonl" and _is_document(path, encoding)):
         return TEXTS[kind](path, limits, encoding).named(path)
+    if kind == "jsonl":
+        chosen = {"form": DOCUMENT, "zipped": False, "largest": limits.history, "encoding": encoding}
+        return LimitedReader("histories", path, limits, **chosen).named(path)
     if encoding is not None:
-        raise Failure(f"{path} is not CSV or JSON Lines, and says itself how it is encoded. Leave out --encoding.")
+        raise Failure(f"{path} is no text file. Leave out --encoding.")
     return _open(kind, path, sheet, limits).named(path)
 
 
@@ -41,8 +44,6 @@ def _is_document(path: Path, encoding: str | None) -> bool:
 
 
 def _open(kind: str, path: Path, sheet: str | None, limits: Limits) -> Reader:
-    if kind == "jsonl":
-        return LimitedReader("histories", path, limits, form=DOCUMENT, zipped=False, largest=limits.history)
     if kind != "parquet":
         return LimitedReader("workbooks", path, limits, sheet=sheet)
     from musicsvc import extras  # noqa: PLC0415 - the limited program does without this module

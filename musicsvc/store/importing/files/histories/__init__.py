@@ -43,10 +43,10 @@ def open_file(
         return readers.open_file(path, form, sheet, limits, encoding)
     if form is not None and form not in FORMATS:
         raise Failure(f"There is no format {form}. The formats are {', '.join([*formats.FORMATS, *FORMATS])}.")
-    if encoding is not None:
-        raise Failure(f"{path} is a listening history, whose encoding is found out. Leave out --encoding.")
     zipped = formats.kind_of(path, limits) is formats.ARCHIVE
-    chosen = {"form": form, "zipped": zipped, "largest": limits.history}
+    if zipped and encoding is not None:
+        raise Failure(f"{path} is a zip file. Unpack it, or leave out --encoding.")
+    chosen = {"form": form, "zipped": zipped, "largest": limits.history, "encoding": encoding}
     return LimitedReader("histories", path, limits, **chosen).named(path)
 
 

@@ -2,12 +2,12 @@
 
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.formats import TAKEOUT
-from musicsvc.store.importing.files.records import Reader, Step
+from musicsvc.store.importing.files.records import Reader, Remark, Step
 from musicsvc.store.importing.files.unpacking.kinds import BROKEN_ZIP
 from musicsvc.wording import cut
 
@@ -30,6 +30,7 @@ class Archive(Reader):
         self._largest = largest or LARGEST
         self._open = open_member
         self._read = 0
+        self._said: dict[Remark, None] = {}
         try:
             self._zip = zipfile.ZipFile(path)
         except BROKEN_ZIP:
@@ -40,6 +41,10 @@ class Archive(Reader):
     @property
     def position(self) -> int:
         return self._read
+
+    @property
+    def remarks(self) -> Sequence[Remark]:
+        return [*self._said]
 
     def steps(self) -> Iterator[Step]:
         """Yield the rows of all histories. The files of the archive are read in the order of their names.
@@ -55,6 +60,7 @@ class Archive(Reader):
                     with reader:
                         for record in reader:
                             yield record._replace(member=cut(member.filename))
+                        self._said |= dict.fromkeys(reader.remarks)
             finally:
                 unpacked.unlink()
             self._read += member.file_size

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from musicsvc.errors import Failure
 from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.files.lines import recode
 from musicsvc.store.importing.files.records import LONGEST_ROW, TOO_LONG, Record
 from musicsvc.store.importing.files.unpacking.rows import from_record, weight
 
@@ -12,13 +14,18 @@ ROWS = 200  # between two reports of the position
 
 
 def parts(path: Path, folder: Path, options: dict[str, Any]) -> Iterator[Any]:
-    """Yield the size of the history, then its rows."""
-    with histories.open_here(path, folder, options["form"], options["largest"], zipped=options["zipped"]) as reader:
-        yield {"size": reader.size, "headings": None}
-        for count, record in enumerate(reader, 1):
-            yield from_record(_bounded(record))
-            if count % ROWS == 0:
-                yield {"position": reader.position}
+    """Yield the size of the history, then its rows, and the remarks on it. Raises Failure if it cannot be read."""
+    read = path if options["encoding"] is None else recode(path, folder, options["encoding"])
+    try:
+        with histories.open_here(read, folder, options["form"], options["largest"], zipped=options["zipped"]) as reader:
+            yield {"size": reader.size, "headings": None}
+            for count, record in enumerate(reader, 1):
+                yield from_record(_bounded(record))
+                if count % ROWS == 0:
+                    yield {"position": reader.position}
+            yield {"position": reader.size, "remarks": [*map(list, reader.remarks)]}
+    except Failure as failure:
+        raise Failure(failure.message.replace(str(read), str(path))) from None
 
 
 def _bounded(record: Record) -> Record:
