@@ -40,8 +40,9 @@ from musicsvc.store.editing import twins
 from musicsvc.store.engine import name_index
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.cells import dates, durations, lists
+from musicsvc.store.importing.cells import codes, dates, durations, lists, numbers, times
 from musicsvc.store.importing.cells import names as name_cells
+from musicsvc.store.importing.cells.notations import Sample
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files import encodings, formats, lines, readers, records
 from musicsvc.store.importing.files.histories import detection
@@ -220,8 +221,12 @@ def row_of(kind: type[Kind[Any]]) -> Callable[[str], object]:
 
 def cell(text: str) -> object:
     cell = " " * (next(BLANKS) % 64) + text
-    looks = durations.clock, dates.slashed, partial(dates.dated, order="DMY"), durations.milliseconds, name_cells.url
-    return [_tried(each, cell) for each in looks]
+    looks: list[Callable[[Any], object]] = [times.instant, times.reader("MDY"), name_cells.url, name_cells.unmarked]
+    looks += [dates.reader(order) for order in ("DMY", "MDY", None)]
+    looks += [durations.reader(form) for form in ("clock", "shifted", "minutes", "milliseconds")]
+    looks += [codes.isrc, codes.upc, partial(numbers.place, lowest=1, highest=9)]
+    sample = Sample([(1, cell)])
+    return [_tried(each, cell) for each in looks], [fit(sample) for fit in (dates.fit, times.fit, durations.fit)]
 
 
 def heading(text: str) -> object:

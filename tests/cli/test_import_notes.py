@@ -21,6 +21,7 @@ STREAM = {
 TAGS = [";".join(f"{letter}{number}" for number in range(11)) for letter in "ab"]
 SONGS = f"""external_id,track,artist,album,bpm,release_date,tags,playlist
 t,T,A,X,10,2001,,Mine
+t,T,A,X,10,0000,,Mine
 u,U,B,Y,90,2001-05,,Mine
 u,U again,B,Y,90,,,Mine
 v,V,C,Z,401,2002-06,{TAGS[0]},Mine
@@ -35,9 +36,10 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
         "catalog",
         SONGS,
         {
+            "year_padded": 1,
             "month_padded": 1,
             "day_padded": 2,
-            "playlists_ignored": 4,
+            "playlists_ignored": 5,
         },
     ),
     "bells.csv": ("catalog", "track,artist\nRa\x07g,Ann\nRo\x07ck,Be\x07a\nTrio,Ann\n", {"controls_dropped": 2}),

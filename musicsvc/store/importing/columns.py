@@ -1,18 +1,15 @@
 """The columns of an imported file: which field each fills, as the user says or as the file tells, and their cells."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import time, timedelta
-from functools import partial
-from statistics import median
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.importing import headings
-from musicsvc.store.importing.cells import dates, durations, numbers
 from musicsvc.store.importing.cells.blanks import is_blank
-from musicsvc.store.importing.cells.names import without_controls
+from musicsvc.store.importing.cells.names import unmarked, without_controls
+from musicsvc.store.importing.cells.notations import Fit, Fitted, Parse, PartlyError, Sample
 from musicsvc.store.importing.dividing import NONE, Dividing, Rules
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, UnclearError
 from musicsvc.wording import cut, some_of
@@ -20,21 +17,18 @@ from musicsvc.wording import cut, some_of
 MOST_LISTED = 50  # columns
 FEATURED = "featured_artist"  # the field that all columns for it fill, not only the best one
 MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has such a name"
-Parse = Callable[[Any], Any]
 SAMPLE = 500  # rows
 SAMPLE_CELLS = 50_000
 SAMPLE_PIECES = 4  # between which the reader pauses: about 2 MiB
-SECONDS_BELOW = 10_000  # a median below is seconds: hardly a track takes ten seconds, or three hours
 TITLED = "track"  # a column of this name beside one with titles holds numbers
-EITHER_WAY: list[Parse] = [partial(dates.dated, order=order) for order in ("DMY", "MDY")]
-DATE_FORMATS = {"YYYY-MM-DD": None, "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
+DATE_FORMATS = {"YYYY-MM-DD": "YMD", "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
 
 
 class Field(NamedTuple):
     """A field of rows. `parse` raises ValueError with the reason why a cell is invalid. It ignores empty cells.
 
     If `several` is true, several columns can fill the field, and `parse` gets a list of their cells. If `optional` is
-    true, an invalid cell is left out, and the row stays.
+    true, an invalid cell is left out, and the row stays. `fit` decides how a column is read. `former`: an older name.
     """
 
     parse: Parse
@@ -43,6 +37,8 @@ class Field(NamedTuple):
     counted: str = ""  # the kind of item that counts as refused if the cell is invalid
     examples: tuple[str, str] | None = None  # cells of two rows, if the field is in the template of a file
     optional: bool = False
+    fit: Fit | None = None
+    former: str = ""
 
 
 @dataclass(slots=True)
@@ -130,8 +126,11 @@ class Columns:
         self._sample: tuple[Sequence[str], Sequence[Record]] = (), ()  # the columns and the first rows
         self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
+        self._named = {each.former: name for name, each in fields.items() if each.former}
+        self._named |= {name: name for name in fields}
         for pair in pairs:
             column, sign, name = pair.rpartition("=")
+            name = self._named.get(name, name)
             if not sign or not column:
                 raise Invalid({"--map": f"{cut(pair)!r} is not in the form column=field."})
             if name and name not in fields:
@@ -176,10 +175,10 @@ class Columns:
         for name in self.fields:
             taken = next((column for column, field in self.mapped.items() if field == name), None)
             for column in _candidates(keys, name, self._synonyms.get(name, ""), found):
-                exact = column == name
+                exact = self._named.get(column) == name
                 if taken is not None and name != FEATURED:
                     spare.setdefault(column, f"{cut(taken)} is read as {name}")
-                elif unread := None if exact else _unread(rows, column, name, self.fields[name]):
+                elif unread := None if exact else self._unread(rows, column, name):
                     missed.setdefault(column, unread)
                     spare[column] = f"its cells cannot be read as {unread.field}"
                 else:
@@ -187,8 +186,15 @@ class Columns:
         guesses = []
         for column in names:
             name, why = found.get(column, ("", spare.get(column, NO_FIELD)))
-            written = _written(column, name, rows, self._date_format, ours=column == name or column in self.mapped)
-            guesses.append(Guess(column, name or None, why, *written))
+            fitted = self._fitted(column, name, rows) if name else Fitted(str)
+            if fitted.unclear:
+                line, cell = fitted.unclear
+                where = f"Line {line} has {cut(cell)} in the column {cut(column)!r}"
+                raise UnclearError(
+                    f"{where}: day and month can be either way round.",
+                    "Say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY.",
+                )
+            guesses.append(Guess(column, name or None, why, fitted.written, fitted.parse if name else None))
         lists = {name for name, each in self.fields.items() if each.several and each.is_name}
         named = {each.column: each.field for each in guesses if each.field in lists}
         divided = self.dividing.decide(named, [row.values for row in rows])
@@ -196,6 +202,31 @@ class Columns:
         self.unread = {column: each for column, each in missed.items() if column not in found}
         self._found = {each.column: each.field for each in guesses}
         self._parsers |= {each.field: each.parse for each in guesses if each.field and each.parse}
+
+    def _fitted(self, column: str, name: str, rows: Iterable[Record]) -> Fitted:
+        """Return how the cells of a column are read for a field."""
+        field, cells = self.fields[name], _cells(rows, column)
+        marks = [unmarked(value) != value for _, value in cells if isinstance(value, str)]
+        is_marked = 2 * sum(marks) > len(cells) if field.is_name else any(marks)
+        if is_marked:
+            cells = [(line, unmarked(value)) for line, value in cells]
+        ours = self._named.get(column) == name or column in self.mapped
+        order = DATE_FORMATS[self._date_format] if self._date_format else None
+        fitted = field.fit(Sample(cells, headings.unit(column), ours, order)) if field.fit else Fitted(field.parse)
+        if not is_marked:
+            return fitted
+        return fitted._replace(parse=lambda value: fitted.parse(unmarked(value)))
+
+    def _unread(self, rows: Sequence[Record], column: str, name: str) -> Unread | None:
+        """Return the column if most of its cells are invalid for the field `name`, otherwise None."""
+        cells, fitted = _cells(rows, column), self._fitted(column, name, rows)
+        several = self.fields[name].several
+        faults = [(line, value, _fault(fitted.parse, [value] if several else value)) for line, value in cells]
+        wrong = [(line, value, fault) for line, value, fault in faults if fault is not None]
+        if fitted.unclear or 2 * len(wrong) <= len(cells):
+            return None
+        line, value, reason = wrong[0]
+        return Unread(column, name, line, cut(shown(value)), reason)
 
     def check(self, names: list[str], required: Mapping[str, str]) -> None:
         """Raise Failure if the file's columns (`names`) lack a mapped column, or a column for a required field.
@@ -220,8 +251,8 @@ class Columns:
             return self.mapped[column] or None
         if column in self._found:
             return self._found[column]
-        free = column in self.fields and column not in {*self.mapped.values(), *self._found.values()}
-        return column if free else None
+        name = self._named.get(column)
+        return None if name in {*self.mapped.values(), *self._found.values()} else name
 
     def unused(self, names: Iterable[str] = ()) -> list[str]:
         """Return those of the columns `names` and of the rows read so far that fill no field."""
@@ -256,7 +287,7 @@ class Columns:
             try:
                 cells.values[name] = self._parsers[name](value)
             except ValueError as error:
-                cells.values[name] = None
+                cells.values[name] = error.value if isinstance(error, PartlyError) else None
                 if self.fields[name].optional:
                     cells.leave_out(name, str(error), value)
                 else:
@@ -294,85 +325,15 @@ def shown(value: Any) -> str:
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value).strip()
 
 
-def _unread(rows: Sequence[Record], column: str, name: str, field: Field) -> Unread | None:
-    """Return the column if most of its cells are invalid for the field `name`, otherwise None."""
-    cells = _cells(rows, column)
-    written: dict[str, list[Parse]] = {"duration_ms": [_duration_of(column, cells)[1]], "release_date": EITHER_WAY}
-    parsers = written.get(name, [field.parse])
-    faults = [(line, value, _fault(parsers, [value] if field.several else value)) for line, value in cells]
-    wrong = [(line, value, fault) for line, value, fault in faults if fault is not None]
-    if 2 * len(wrong) <= len(cells):
+def _fault(parse: Parse, value: Any) -> str | None:
+    """Return why a cell cannot be read, or None if it can, or a part of it."""
+    try:
+        parse(value)
+    except PartlyError:
         return None
-    line, value, reason = wrong[0]
-    return Unread(column, name, line, cut(shown(value)), reason)
-
-
-def _fault(parsers: Iterable[Parse], value: Any) -> str | None:
-    """Return why none of the parsers can read a cell, or None if one can."""
-    reason = None
-    for parse in parsers:
-        try:
-            parse(value)
-        except ValueError as error:
-            reason = str(error)
-        else:
-            return None
-    return reason
-
-
-def _written(
-    column: str, field: str, rows: Sequence[Record], date_format: str | None, *, ours: bool
-) -> tuple[str | None, Parse | None]:
-    """Return how the cells of the column are written, and their parser, if that is no matter of course."""
-    cells = _cells(rows, column)
-    if field == "duration_ms":
-        written, parse = _duration_of(column, cells, ours=ours)
-        return (None, None) if written == "milliseconds" and ours else (written, parse)
-    if field == "release_date":
-        order = DATE_FORMATS[date_format] if date_format else _order(column, cells)
-        form = {"DMY": "day, month, year", "MDY": "month, day, year"}
-        return (None, None) if order is None else (form[order], partial(dates.dated, order=order))
-    return None, None
-
-
-def _duration_of(column: str, cells: Sequence[tuple[int, Any]], *, ours: bool = False) -> tuple[str, Parse]:
-    """Return how the durations of a column are written, and their parser: one for the whole column.
-
-    `ours`: the column is named after the field, or was mapped to it, so that numbers are milliseconds.
-    """
-    spans = [durations.span(value) for _, value in cells if isinstance(value, time | timedelta)]
-    texts = [value for _, value in cells if isinstance(value, str) and ":" in value]
-    if 2 * (len(spans) + len(texts)) > len(cells):
-        # Typed as 3:45, a spreadsheet takes it for a quarter to four.
-        if (
-            spans
-            and 2 * sum(span % durations.MINUTE == 0 for span in spans) > len(spans)
-            and max(spans) >= durations.HOUR
-        ):
-            return "m:ss, which the workbook holds as hours and minutes", partial(durations.clock, shifted=True)
-        longer = spans or any(value.count(":") > 1 for value in texts)
-        return "h:mm:ss" if longer else "m:ss", durations.clock
-    named = headings.unit(column)
-    if named is None and not ours:
-        found = [abs(number) for _, value in cells if (number := numbers.number_or_none(value)) is not None]
-        named = "seconds" if found and median(found) < SECONDS_BELOW else "milliseconds"
-    return ("seconds", durations.seconds) if named == "seconds" else ("milliseconds", durations.milliseconds)
-
-
-def _order(column: str, cells: Sequence[tuple[int, Any]]) -> str | None:
-    """Return the order of dates with slashes or hyphens, or None if there are none. Raises Failure if it is unclear."""
-    found = [(line, value, parts) for line, value in cells if (parts := dates.slashed(value)) is not None]
-    if not found:
-        return None
-    if any(first > dates.MONTHS for _, _, (first, _) in found):
-        return "DMY"
-    if any(second > dates.MONTHS for _, _, (_, second) in found):
-        return "MDY"
-    line, value, _ = next((each for each in found if each[2][0] != each[2][1]), found[0])
-    raise UnclearError(
-        f"Line {line} has {cut(value.strip())} in the column {cut(column)!r}: day and month can be either way round.",
-        "Say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY.",
-    )
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _sample(steps: Iterator[Step]) -> Iterator[Record]:

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from musicsvc.store.catalog.fields import COLUMNS
+from musicsvc.store.importing.cells import durations
 from musicsvc.store.importing.files.records import LONGEST_HEADING
 
 CATALOG = {name: column.headings for name, column in COLUMNS.items()}
@@ -19,7 +20,7 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "played_at": (
         "played, listened at, time stamp, time, date time, uts, ts, end time, date, gespielt am, zeitpunkt, zeit, datum"
     ),
-    "duration_ms": "ms played, seconds played, duration played, duration",
+    "listened_ms": "ms played, seconds played, duration played, listened, time listened, duration ms, duration",
     "client_id": "unique id, play id, scrobble id",
 }
 FOLLOWS = {
@@ -27,9 +28,7 @@ FOLLOWS = {
     "followed": "node 2, target, to, followee, following, followed id, friend",
 }
 # Units of durations. A heading may name one: `Duration (ms)`, `length_seconds`, `Dauer in Sekunden`.
-UNITS = dict.fromkeys(("ms", "msec", "millis", "milliseconds", "millisekunden"), "milliseconds")
-UNITS |= dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sek", "sekunde", "sekunden"), "seconds")
-UNITS |= dict.fromkeys(("min", "mm", "ss", "hh", "h", "m", "hhmmss", "mmss"), "")  # not told: `Length (mm:ss)`
+UNITS = durations.UNITS | dict.fromkeys(("mm", "ss", "hh", "hhmmss", "mmss"), 0)  # not told: `Length (mm:ss)`
 JOINTS = {"in", "the", "of"}
 # Columns whose ids tell how many names the column for a field has.
 COUNTS = {
@@ -70,9 +69,9 @@ def _without_asides(heading: str) -> str:
     return " ".join([*parts, heading[at:]])
 
 
-def unit(heading: str) -> str | None:
-    """Return the unit of durations that a heading names, or None."""
-    return next((found for word in words(heading) if (found := UNITS.get(word))), None)
+def unit(heading: str) -> int:
+    """Return the milliseconds of the unit of durations that a heading names, or 0."""
+    return next((found for word in words(heading) if (found := UNITS.get(word))), 0)
 
 
 def key(heading: str) -> str:

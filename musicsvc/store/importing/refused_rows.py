@@ -11,7 +11,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
 from musicsvc.store.importing.cells.durations import clock_text, span
-from musicsvc.store.importing.columns import Parse
+from musicsvc.store.importing.cells.notations import Parse
 from musicsvc.store.importing.files.records import REFUSED, Reader, Record, Step, Through
 from musicsvc.store.importing.summary import ImportSummary, Refusal
 from musicsvc.wording import quoted, some_of

@@ -19,6 +19,7 @@ MOST_SHARED = 12  # UPCs, and lines of one, that a remark lists
 
 NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
+    "year_padded": "Release dates without a year, such as 0000, taken as none",
     "day_padded": "Release dates without a day, taken as the first of the month",
     "controls_dropped": "Rows with control characters in names, which were left out of the names",
     "playlists_ignored": "Playlist entries, left out (run: musicsvc import playlists)",

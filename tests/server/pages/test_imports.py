@@ -511,7 +511,11 @@ async def test_a_workbook_is_checked_and_imported_like_a_sheet(developer: Person
     content = write_xlsx(tmp_path / "songs.xlsx", rows, Notes=[("a", "b")]).read_bytes()
     path = await uploaded(developer, content, "songs.xlsx")
     shown = text(await developer.browser.get(path))
-    for told in ("1 row read, 0 of them refused", "Read the sheet Sheet, not Notes.", "m:ss, which the workbook holds"):
+    for told in (
+        "1 row read, 0 of them refused",
+        "Read the sheet Sheet, not Notes.",
+        "m:ss, which the spreadsheet holds",
+    ):
         assert told in shown
     assert (await developer.browser.post(f"{path}/start")).status == 303
     await ready(developer, path)

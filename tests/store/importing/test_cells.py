@@ -3,13 +3,47 @@
 import calendar
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from musicsvc.store.importing.cells import dates, names, numbers, words
+from musicsvc.store.importing.cells import codes, dates, durations, names, numbers, times, words
+from musicsvc.store.importing.cells.listing import KINDS
+from musicsvc.store.importing.cells.notations import Notation, PartlyError, Sample
+
+FITS = {"date": dates.fit, "time": times.fit, "duration": durations.fit}
+PARSERS: dict[str, Any] = {
+    "text": lambda cell: names.text(names.unmarked(cell), 99),
+    "several names": lambda cell: names.several(cell, 99),
+    "number": partial(numbers.whole, lowest=20, highest=400, first=True),
+    "number of a track or disc": partial(numbers.place, lowest=1, highest=99),
+    "yes or no": words.flag,
+    "key": words.key,
+    "scale": words.scale,
+    "ISRC": codes.isrc,
+    "UPC or EAN": codes.upc,
+}
+NOTATIONS = [(kind, each) for kind, notations in KINDS.items() for each in notations]
+
+
+def meaning(parse: Any, cell: object) -> object:
+    try:
+        found = parse(cell)
+    except PartlyError as error:
+        return error.value
+    return found.date if isinstance(found, dates.Day) else found
+
+
+@pytest.mark.parametrize(("kind", "notation"), NOTATIONS, ids=[f"{kind}: {each.name}" for kind, each in NOTATIONS])
+def test_each_notation_means_what_its_examples_say(kind: str, notation: Notation) -> None:
+    plain = times.instant if kind == "time" else PARSERS.get(kind, lambda cell: cell)
+    for cell, value in notation.examples.items():
+        sample = Sample([(2, cell)], durations.FORMS.get(notation.form, 0))
+        parse = FITS[kind](sample).parse if kind in FITS else PARSERS[kind]
+        assert meaning(parse, cell) == meaning(plain, value), cell
 
 
 @given(some.dates())
@@ -38,10 +72,7 @@ def test_only_real_dates_are_taken(year: int, month: int, day: int) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "20240101",
         "2024-W01-1",
-        "2024-1-1",
-        "0000",
         "2024-13",
         "2024-00-10",
         "٢٠٢٤",

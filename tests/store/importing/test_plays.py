@@ -13,7 +13,7 @@ from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.plays import listen_rows
+from musicsvc.store.importing.cells import times
 from musicsvc.store.importing.plays.matching import SeenIds
 from musicsvc.store.importing.plays.plays import SEVERAL, Plays
 from musicsvc.store.importing.runner import ImportOptions
@@ -59,7 +59,7 @@ def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> No
     ],
 )
 def test_a_time_is_iso_8601_or_unix_seconds_of_any_age(text: object, instant: int) -> None:
-    assert listen_rows.instant(text) == instant
+    assert times.instant(text) == instant
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ NO_CLOCK = "must be a duration as m:ss or h:mm:ss, like most of its column"
         ("duration_ms", [225], None, [225]),
         ("duration_ms", ["3:45"], "m:ss", [225_000]),
         ("Length", [time(3, 45), timedelta(hours=25, minutes=30)],
-         "m:ss, which the workbook holds as hours and minutes", [225_000, 1_530_000]),
+         "m:ss, which the spreadsheet holds as hours and minutes", [225_000, 1_530_000]),
         ("Length", [time(0, 3, 45), time(1, 2, 3)], "h:mm:ss", [225_000, 3_723_000]),
         ("Release Date", ["2026-10-15", "2026-10", 1999], None, [("2026-10-15", None), ("2026-10-01", "day"),
                                                                  ("1999-01-01", "month")]),
@@ -287,7 +287,7 @@ def test_dates_whose_order_is_unclear_are_asked_for_by_a_row_that_shows_it() -> 
         parsed("Release Date", *cells)
     assert parsed("Release Date", *cells, form="DD/MM/YYYY")[1][2] == ("2026-11-10", None)
     assert parsed("Release Date", *cells, form="MM/DD/YYYY")[1][2] == ("2026-10-11", None)
-    assert parsed("Release Date", *cells, form="YYYY-MM-DD")[1][2].startswith("must be a date")
+    assert parsed("release_date", *cells, form="YYYY-MM-DD")[1][2].startswith("must be a date")
 
 
 def test_each_column_tells_what_it_was_taken_for_and_why() -> None:

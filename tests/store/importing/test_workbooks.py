@@ -203,8 +203,8 @@ def test_durations_typed_as_minutes_and_seconds_are_so_for_the_whole_column(stor
     summary = import_file(store, write_xlsx(tmp_path / "a.xlsx", rows), Catalog(ImportOptions()))
     found = store.read(lambda: [track.duration for track in Track.select().order_by(Track.id)]).result()
     assert found == [225_000, 242_000, 4_530_000, 301_000, 0]
-    assert summary.columns[2].written == "m:ss, which the workbook holds as hours and minutes"
-    reason = "must be a duration as m:ss, which the workbook holds as hours and minutes in this column"
+    assert summary.columns[2].written == "m:ss, which the spreadsheet holds as hours and minutes"
+    reason = "must be a duration as m:ss, which the spreadsheet holds as hours and minutes in this column"
     assert [(key, each.line) for key, each in summary.left_out.items()] == [(("duration_ms", reason), 6)]
 
 

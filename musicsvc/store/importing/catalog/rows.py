@@ -9,8 +9,9 @@ from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.fields import ALBUM, COLUMNS, TRACK, Kind
 from musicsvc.store.catalog.fields import Field as CatalogField
 from musicsvc.store.importing.cells import codes, dates, durations, names, words
-from musicsvc.store.importing.cells.numbers import whole
-from musicsvc.store.importing.columns import Cells, Field, Parse
+from musicsvc.store.importing.cells.notations import Fit, Parse
+from musicsvc.store.importing.cells.numbers import place, whole
+from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.runner import RefusedError
 from musicsvc.store.importing.summary import LeftOutCell
 from musicsvc.wording import LONGEST_NAME, cut
@@ -44,6 +45,8 @@ PARSERS: Mapping[Kind, Parse] = {
     "upc": codes.upc,
     "yes or no": words.flag,
 }
+# How the columns of some kinds are read, which their first rows decide.
+FITS: Mapping[Kind, Fit] = {"date": dates.fit, "length": durations.fit}
 OTHERS: Mapping[str, Parse] = {
     "external_id": partial(codes.identifier, noun="track"),
     "album": NAME,
@@ -60,9 +63,9 @@ def _parser(name: str) -> Parse:
         return OTHERS[name]
     field = _filled(name)
     low, high = field.bounds
-    if field.kind in {"number", "tempo"}:
-        return partial(whole, lowest=low, highest=high, first=field.kind == "tempo")
-    return PARSERS[field.kind]
+    if field.kind == "tempo":
+        return partial(whole, lowest=low, highest=high, first=True)
+    return partial(place, lowest=low, highest=high) if field.kind == "number" else PARSERS[field.kind]
 
 
 def _filled(name: str) -> CatalogField:
@@ -73,7 +76,8 @@ def _filled(name: str) -> CatalogField:
 def _field(name: str) -> Field:
     parse_cell, column = _parser(name), COLUMNS[name]
     several, is_name = parse_cell in {NAMES, WORDS}, parse_cell in {NAME, NAMES, WORDS}
-    return Field(parse_cell, several, is_name, column.counted, column.examples, name not in IDENTIFYING)
+    optional, fit = name not in IDENTIFYING, None if name in OTHERS else FITS.get(_filled(name).kind)
+    return Field(parse_cell, several, is_name, column.counted, column.examples, optional, fit)
 
 
 FIELDS = {name: _field(name) for name in COLUMNS}

@@ -1,11 +1,22 @@
 """Cells with codes: ids of other services, ISRCs and UPCs."""
 
+import re
 from typing import Any
 
 from musicsvc.store.catalog import external_ids, identifiers
-from musicsvc.store.importing.cells.names import text
+from musicsvc.store.importing.cells.names import SEPARATOR, text
+from musicsvc.store.importing.cells.notations import Notation, PartlyError
 from musicsvc.store.importing.cells.numbers import LONGEST_NUMBER
 from musicsvc.wording import LONGEST_NAME
+
+PARTS = re.compile(r"[;,/|\n]")
+SIGNS = re.compile(r"[\s\u2010-\u2015-]")  # blanks, and hyphens and dashes of all lengths
+LABEL = re.compile(r"ISRC:?", re.IGNORECASE)
+FRACTION = re.compile(r"\.0+")
+ROUNDED = re.compile(r"[0-9][.,][0-9]+[eE]\+?[0-9]{1,2}")
+GTIN_14 = 14  # digits
+LONGEST_ISRCS = 10_000
+SEVERAL = "has several ISRCs, and the first is taken"
 
 
 def identifier(value: Any, noun: external_ids.Noun) -> str | None:
@@ -14,13 +25,60 @@ def identifier(value: Any, noun: external_ids.Noun) -> str | None:
 
 
 def isrc(value: Any) -> str | None:
-    found = text(value, LONGEST_NUMBER)
-    return None if found is None else identifiers.isrc(found)
+    """Return the ISRC. Raises PartlyError for several, with the first one."""
+    found = text(SEPARATOR.join(map(str, value)) if isinstance(value, list) else value, LONGEST_ISRCS)
+    if found is None:
+        return None
+    parts = [each for part in PARTS.split(found) if (each := LABEL.sub("", part.lstrip("' "), 1).strip())]
+    if len(parts) == 1 and identifiers.as_isrc(SIGNS.sub("", parts[0])) is None:
+        parts = parts[0].split()
+        parts = parts if all(map(identifiers.as_isrc, parts)) else [found]
+    codes = [identifiers.isrc(SIGNS.sub("", part)) for part in parts[:1]]
+    if {*parts[1:]} - {*parts[:1]}:
+        raise PartlyError(SEVERAL, codes[0])
+    return codes[0] if codes else None
 
 
 def upc(value: Any) -> str | None:
+    """Return the UPC or EAN with the zeros in front that a spreadsheet drops, and without those of a GTIN-14."""
     found = text(value, LONGEST_NUMBER)
     if found is None:
         return None
-    # A spreadsheet that takes it for a number drops the zeros in front.
-    return identifiers.upc(found.zfill(identifiers.UPC_DIGITS) if found.isascii() and found.isdigit() else found)
+    if ROUNDED.fullmatch(found):
+        raise ValueError("was rounded by the spreadsheet; make the column one of texts, and enter the codes again")
+    digits = FRACTION.sub("", SIGNS.sub("", found.lstrip("'")))
+    if not (digits.isascii() and digits.isdigit()):
+        return identifiers.upc(found)
+    if len(digits) == GTIN_14 and digits.startswith("0"):
+        digits = digits[2:] if digits.startswith("00") else digits[1:]
+    return identifiers.upc(digits.zfill(identifiers.UPC_DIGITS))
+
+
+UPC, CODE = "036000291452", "GBAYE6800011"
+UPCS = (
+    Notation(
+        "12 digits (UPC) or 13 (EAN), with or without blanks and hyphens",
+        upc,
+        {UPC: UPC, "0 36000 29145 2": UPC, "4-006381-333931": "4006381333931"},
+    ),
+    Notation(
+        "without the zeros in front, or with a fraction",
+        upc,
+        {"36000291452": UPC, "36000291452.0": UPC, f"'{UPC}": UPC},
+        source="spreadsheets",
+    ),
+    Notation("14 digits (GTIN-14) with zeros in front", upc, {f"00{UPC}": UPC}, source="distributors"),
+)
+ISRCS = (
+    Notation(
+        "12 letters and digits, with or without blanks and hyphens",
+        isrc,
+        {CODE: CODE, "gb-aye-68-00011": CODE, "GB AYE 68 00011": CODE, f"ISRC {CODE}": CODE, f"'{CODE}": CODE},
+    ),
+    Notation(
+        "several, of which the first is taken",
+        isrc,
+        {f"{CODE};GBAYE6800012": CODE, f"{CODE}, GBAYE6800012": CODE},
+        source="MusicBrainz Picard",
+    ),
+)

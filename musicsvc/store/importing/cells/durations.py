@@ -1,46 +1,192 @@
-"""Cells with lengths of time."""
+"""Cells with lengths of time, in milliseconds."""
 
 import re
+from collections.abc import Sequence
 from datetime import time, timedelta
 from decimal import Decimal
+from functools import cache, partial
+from statistics import median
 from typing import Any
 
 from musicsvc.store.importing.cells.blanks import is_blank
-from musicsvc.store.importing.cells.numbers import number, whole
+from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, read
+from musicsvc.store.importing.cells.numbers import LONGEST_NUMBER, readings, whole
 
 CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,3}))?")
+AMOUNT = r"([0-9]{1,9}(?:[.,][0-9]{1,9})?)"
+ISO = re.compile(rf"P(?=.*[DHMS])(?:{AMOUNT}D)?(?:T(?:{AMOUNT}H)?(?:{AMOUNT}M)?(?:{AMOUNT}S)?)?", re.IGNORECASE)
+PART = re.compile(rf"{AMOUNT} ?([a-z]{{1,15}}\.?|['\"\u2032\u2033]{{1,2}}) ?(?:,|and |und )? ?", re.IGNORECASE)
+OF_MINUTE = re.compile(r"[0-9]{1,2}[.,][0-5][0-9]")
 MINUTE, HOUR = 60, 3600
+WORDS = {
+    1: "ms msec msecs millis milliseconds millisekunden",
+    1000: "s sec secs second seconds sek sekunde sekunden \" '' \u2033 \u2032\u2032",
+    60_000: "m min mins minute minutes minuten ' \u2032",
+    3_600_000: "h hr hrs hour hours std stunde stunden",
+}
+UNITS = {word: length for length, words in WORDS.items() for word in words.split()}  # milliseconds
+FORMS = {"milliseconds": 1, "seconds": 1000, "minutes": 60_000}
 LONGEST_DURATION = 86_400_000  # milliseconds
+SECONDS_BELOW = 10_000  # a median below is seconds: hardly a track takes ten seconds, or three hours
+SHIFTED = "m:ss, which the spreadsheet holds as hours and minutes"
+WRONG = {
+    "clock": "must be a duration as m:ss or h:mm:ss, like most of its column",
+    "shifted": f"must be a duration as {SHIFTED} in this column",
+    "unclear": "can be minutes, or minutes.seconds, or seconds; name the unit in the heading, such as Length (sec)",
+}
 
 
-def milliseconds(value: Any) -> int | None:
-    """Parse a duration in milliseconds."""
-    return whole(value, 0, LONGEST_DURATION)
-
-
-def seconds(value: Any) -> int | None:
-    """Parse a duration in seconds. Returns milliseconds."""
-    found = number(value)
-    return None if found is None else milliseconds(found * 1000)
-
-
-def clock(value: Any, *, shifted: bool = False) -> int | None:
-    """Parse a duration such as 3:45 or 1:02:03. Returns milliseconds. Raises ValueError for anything else.
-
-    `shifted`: times of a workbook have hours and minutes in place of minutes and seconds.
-    """
-    if is_blank(value):
+def _clock(text: str) -> int | None:
+    found = CLOCK.fullmatch(text)
+    if found is None or (found[1] and int(found[2]) >= MINUTE):
         return None
-    if isinstance(value, time | timedelta):
-        length = span(value)
-        if shifted and length % MINUTE:
-            raise ValueError("must be a duration as m:ss, which the workbook holds as hours and minutes in this column")
-        return milliseconds(Decimal(str(length / MINUTE if shifted else length)) * 1000)
-    match = CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None or (match[1] and int(match[2]) >= MINUTE):
-        raise ValueError("must be a duration as m:ss or h:mm:ss, like most of its column")
-    whole_seconds = int(match[1] or 0) * HOUR + int(match[2]) * MINUTE + int(match[3])
-    return milliseconds(whole_seconds * 1000 + int((match[4] or "").ljust(3, "0")))
+    seconds = int(found[1] or 0) * HOUR + int(found[2]) * MINUTE + int(found[3])
+    return seconds * 1000 + int((found[4] or "").ljust(3, "0"))
+
+
+def _shifted(text: str) -> int | None:
+    """Return the length of h:mm:00 that means m:ss. A text of two numbers is one of minutes and seconds."""
+    found = _clock(text)
+    if found is None or text.count(":") == 1:
+        return found
+    return None if found % (MINUTE * 1000) else found // MINUTE
+
+
+def _iso(text: str) -> Decimal | None:
+    found = ISO.fullmatch(text)
+    return found and _sum(zip(found.groups(), (86_400_000, 3_600_000, 60_000, 1000), strict=True))
+
+
+def _worded(text: str) -> Decimal | None:
+    """Return the length of `3m 45s`, whose numbers have units. The last one may lack that of seconds: `3 min 45`."""
+    parts, at = [], 0
+    while found := PART.match(text, at):
+        parts.append((found[1], UNITS.get(found[2].lower().rstrip("."))))
+        at = found.end()
+    if parts and parts[-1][1] == 60_000 and text[at:].isdigit():  # noqa: PLR2004 - minutes
+        parts.append((text[at:], 1000))
+        at = len(text)
+    lengths = [length for _, length in parts]
+    if at < len(text) or None in lengths or lengths != sorted({*lengths}, reverse=True):  # type: ignore[type-var]
+        return None
+    return _sum(parts) if parts else None
+
+
+def _sum(parts: Any) -> Decimal:
+    return sum((Decimal(amount.replace(",", ".")) * length for amount, length in parts if amount), Decimal(0))
+
+
+def _numbers(text: str, form: str) -> Decimal | None:
+    """Return the length of a number in a unit. `225,000` are thousands of milliseconds, but a fraction of seconds."""
+    found = readings(text)
+    return (found[-1] if form == "milliseconds" else found[0]) * FORMS[form] if found else None
+
+
+NOTATIONS = (
+    Notation("m:ss or h:mm:ss", _clock, {"3:45": 225_000, "1:02:03": 3_723_000, "3:45.5": 225_500}, "clock", "players"),
+    Notation(
+        "m:ss that a spreadsheet took for hours and minutes: most seconds are 00, and one has an hour or more",
+        _shifted,
+        {"3:45:00": 225_000, "12:30:00": 750_000},
+        "shifted",
+        "Excel, LibreOffice",
+    ),
+    Notation(
+        "ISO 8601", _iso, {"PT3M45S": 225_000, "PT225.5S": 225_500, "P0DT0H3M45S": 225_000}, source="DDEX, YouTube"
+    ),
+    Notation(
+        "numbers with units",
+        _worded,
+        {"3m 45s": 225_000, "3 min 45 sec": 225_000, "3'45\"": 225_000, "225 s": 225_000, "3 Min. 45 Sek.": 225_000},
+        source="people, Genius",
+    ),
+    Notation(
+        "seconds: the heading says so, or the median of a column without a unit is below 10,000",
+        partial(_numbers, form="seconds"),
+        {"225": 225_000, "222.5": 222_500, "222,5": 222_500},
+        "seconds",
+        "iTunes, MusicBrainz Picard",
+    ),
+    Notation(
+        "minutes: the heading says so", partial(_numbers, form="minutes"), {"3.75": 225_000, "3,75": 225_000}, "minutes"
+    ),
+    Notation(
+        "milliseconds",
+        partial(_numbers, form="milliseconds"),
+        {"225000": 225_000, "225,000": 225_000, "225000.4": 225_000},
+        "milliseconds",
+        "Spotify, MusicBrainz",
+    ),
+)
+
+
+@cache
+def reader(form: str) -> Parse:
+    """Return the parser of durations in a column: a form of NOTATIONS, or `unclear`."""
+    scale = FORMS.get(form)
+
+    def parse(value: Any) -> int | None:
+        if scale and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < LONGEST_NUMBER:
+            return whole(int(value) * scale, 0, LONGEST_DURATION)
+        if is_blank(value):
+            return None
+        found: Decimal | int | None = None
+        if isinstance(value, time | timedelta):
+            length = Decimal(str(span(value))) * 1000
+            if form != "shifted":
+                found = length
+            elif not length % (MINUTE * 1000):
+                found = length / MINUTE
+        elif isinstance(value, str):
+            found = read(NOTATIONS, value.strip(), form)
+        elif scale and not isinstance(value, bool):
+            found = _numbers(str(value), form)
+        if found is None:
+            raise ValueError(WRONG.get(form, "must be a number"))
+        return whole(found, 0, LONGEST_DURATION)
+
+    return parse
+
+
+milliseconds = reader("milliseconds")
+
+
+def fit(sample: Sample) -> Fitted:
+    """Decide on the form of a column. In one that is ours, numbers are milliseconds."""
+    form = _form(sample)
+    written: str | None = {"shifted": SHIFTED, "unclear": None}.get(form, form)
+    if form == "clock":
+        longer = any(isinstance(each, time | timedelta) or str(each).count(":") > 1 for _, each in sample.cells)
+        written = "h:mm:ss" if longer else "m:ss"
+    return Fitted(reader(form), None if form == "milliseconds" and sample.ours else written)
+
+
+def _form(sample: Sample) -> str:
+    values = [value for _, value in sample.cells]
+    spans = [span(value) for value in values if isinstance(value, time | timedelta)]
+    clocks = [value.strip() for value in values if isinstance(value, str) and ":" in value]
+    if 2 * (len(spans) + len(clocks)) > len(values):
+        # Typed as 3:45, a spreadsheet takes it for a quarter to four.
+        long = [*spans, *(found / 1000 for text in clocks if text.count(":") > 1 and (found := _clock(text)))]
+        whole_minutes = 2 * sum(length % MINUTE == 0 for length in long) > len(long)
+        is_shifted = 2 * len(long) > len(spans) + len(clocks) and whole_minutes and max(long) >= HOUR
+        return "shifted" if is_shifted else "clock"
+    named = next((form for form, length in FORMS.items() if length == sample.unit), None)
+    if named in {"seconds", "milliseconds"} or sample.ours:
+        return named or "milliseconds"
+    return _unit(values, named)
+
+
+def _unit(values: Sequence[Any], named: str | None) -> str:
+    """Return the unit of the numbers in a column that does not name it, or only as minutes."""
+    texts = [str(value).strip() for value in values if not isinstance(value, time | timedelta)]
+    numbers = [(text, abs(found[0])) for text in texts if (found := readings(text))]
+    of_minute = [OF_MINUTE.fullmatch(text) is not None for text, _ in numbers if text[-3:-2] in {".", ","}]
+    if all(of_minute) and 2 * len(of_minute) > len(numbers):
+        return "unclear"
+    if named or not numbers:
+        return named or "milliseconds"
+    return "seconds" if median(number for _, number in numbers) < SECONDS_BELOW else "milliseconds"
 
 
 def clock_text(length: float) -> str:

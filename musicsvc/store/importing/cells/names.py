@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from musicsvc.store.importing.cells.blanks import is_blank
-from musicsvc.wording import CONTROLS, is_url, is_visible
+from musicsvc.store.importing.cells.notations import Notation
+from musicsvc.wording import CONTROLS, LONGEST_NAME, is_url, is_visible
 
 MOST_NAMES = 1_000  # in a cell
 URL_LENGTH = 2048
@@ -73,3 +75,25 @@ def url(value: Any) -> str | None:
     if found is not None and not is_url(found):
         raise ValueError("must be an absolute http or https URL")
     return found
+
+
+def unmarked(value: Any) -> Any:
+    """Return the text of a cell that a formula marks as text: `="036"`."""
+    if isinstance(value, list):
+        return [unmarked(each) for each in value]
+    found = value.strip() if isinstance(value, str) else ""
+    is_marked = found.startswith('="') and found.endswith('"') and len(found) > len('="')
+    return found[2:-1].replace('""', '"') if is_marked else value
+
+
+NOTATIONS = (
+    Notation("a text without the blanks around it", str, {" Rag ": "Rag"}),
+    Notation('="text", in a column of which most cells are so', unmarked, {'="Rag"': "Rag"}, source="spreadsheets"),
+)
+LISTS = (
+    Notation(
+        "texts with semicolons between them, or a list of JSON or Parquet",
+        partial(several, longest=LONGEST_NAME),
+        {"Ann; Bea": "Ann;Bea"},
+    ),
+)

@@ -5,9 +5,15 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from musicsvc.store.importing.cells.blanks import is_blank
+from musicsvc.store.importing.cells.notations import Notation
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+PLACE = re.compile(r"([0-9]{1,5}) ?(?:/|of|von|de) ?[0-9]{1,5}", re.IGNORECASE)
+ZERO = re.compile(r"(0+)(?:\.0*)?")
 LONGEST_NUMBER = 40
+EITHER = "can be thousands or a fraction; write the number without a comma"
 
 
 def number(value: Any) -> Decimal | None:
@@ -27,14 +33,34 @@ def round_half_up(value: Decimal | int) -> int:
     return value if isinstance(value, int) else int(value.to_integral_value(ROUND_HALF_UP))
 
 
+def readings(text: str) -> list[Decimal]:
+    """Return the numbers that a text can mean: with a decimal point or comma, or with commas between thousands."""
+    text = text.strip()
+    if len(text) > LONGEST_NUMBER:
+        return []
+    if NUMBER.fullmatch(text):
+        return [Decimal(text)]
+    found = [Decimal(text.replace(",", "."))] if COMMA.fullmatch(text) else []
+    return [*found, Decimal(text.replace(",", ""))] if THOUSANDS.fullmatch(text) else found
+
+
 def whole(value: Any, lowest: int, highest: int, *, first: bool = False) -> int | None:
     """Parse a number and round it to an integer, `first` or after the comparison with the bounds.
 
-    Raises ValueError below `lowest` or above `highest`.
+    Raises ValueError below `lowest` or above `highest`, and for a comma that can be either of two things.
     """
     found: Decimal | int | None
-    plain = isinstance(value, str) and len(value) < LONGEST_NUMBER and value.isascii() and value.isdigit()
-    found = int(value) if plain else number(value)
+    if isinstance(value, str) and len(value) < LONGEST_NUMBER and value.isascii() and value.isdigit():
+        found = int(value)
+    else:
+        try:
+            found = number(value)
+        except ValueError:
+            some = readings(value) if isinstance(value, str) else []
+            within = [each for each in some if lowest <= each <= highest] or some
+            if len(within) != 1:
+                raise ValueError(EITHER if some else "must be a number") from None
+            found = within[0]
     if found is None:
         return None
     if first and lowest - 1 < found < highest + 1:
@@ -42,6 +68,15 @@ def whole(value: Any, lowest: int, highest: int, *, first: bool = False) -> int 
     if not lowest <= found <= highest:
         raise ValueError(f"must be between {lowest:,} and {highest:,}")
     return round_half_up(found)
+
+
+def place(value: Any, lowest: int, highest: int) -> int | None:
+    """Parse a number that counts from 1, such as that of a track, also `3/15`. 0 is none."""
+    of_total = PLACE.fullmatch(value.strip()) if isinstance(value, str) and not value.isdigit() else None
+    number_of = of_total[1] if of_total else value
+    if isinstance(number_of, str | float | int) and ZERO.fullmatch(str(number_of).strip()):
+        return None
+    return whole(number_of, lowest, highest)
 
 
 def number_or_none(value: Any) -> Decimal | None:
@@ -56,3 +91,17 @@ def integer(value: Any) -> int | None:
     """Return the integer in a cell such as `7` or `7.0`, or None if the cell has anything else."""
     found = number_or_none(value)
     return int(found) if found is not None and found == found.to_integral_value() else None
+
+
+def _first(found: re.Match[str] | None) -> str | None:
+    return found and found[1]
+
+
+NOTATIONS = (
+    Notation("a number", readings, {"120": 120, "119.6": 120, "1.2e2": 120}),
+    Notation("with a decimal comma, or with commas between thousands", readings, {"119,6": 120, "120,000": 120}),
+)
+PLACES = (
+    Notation("number/total", lambda text: _first(PLACE.fullmatch(text)), {"3/15": 3, "03 of 15": 3}, source="MP3 tags"),
+    Notation("0: none", lambda text: _first(ZERO.fullmatch(text)), {"0": None, "0/15": None}, source="players"),
+)

@@ -5,13 +5,51 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from musicsvc.store.importing.cells.blanks import unless_blank
+from musicsvc.store.importing.cells.notations import Notation
 from musicsvc.store.importing.cells.numbers import integer
 
 NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
-TRUE = ("true", "yes", "y", "t", "x", "ja", "j", "wahr", "oui", "sí", "si", "explicit", "explizit", "e", "1")
-FALSE = ("false", "no", "n", "f", "nein", "falsch", "non", "none", "clean", "cleaned", "edited", "0")
+TRUE = (
+    "true",
+    "yes",
+    "y",
+    "t",
+    "x",
+    "ja",
+    "j",
+    "wahr",
+    "oui",
+    "sí",
+    "si",
+    "explicit",
+    "explizit",
+    "e",
+    "1",
+    "on",
+    "vrai",
+    "✓",
+    "✔",
+)
+FALSE = (
+    "false",
+    "no",
+    "n",
+    "f",
+    "nein",
+    "falsch",
+    "non",
+    "none",
+    "clean",
+    "cleaned",
+    "edited",
+    "0",
+    "off",
+    "faux",
+    "✗",
+    "✘",
+)
 FLAGS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
 FLAGS |= dict.fromkeys(("not explicit", "non-explicit", "notexplicit", "nicht explizit"), False)
 T = TypeVar("T")
@@ -52,3 +90,17 @@ def _meaning(value: Any, words: Mapping[str, T], expected: str) -> T:
     if key not in words:
         raise ValueError(f"must be {expected}")
     return words[key]
+
+
+FLAG_NOTATIONS = (
+    Notation("yes", flag, dict.fromkeys(TRUE, True)),
+    Notation("no", flag, dict.fromkeys([*FALSE, "not explicit", "nicht explizit"], False)),
+)
+KEY_NOTATIONS = (
+    Notation("a note", key, {"C": "C", "f#": "F#", "B♭": "A#"}),
+    Notation("a number from C upwards; -1 is none", key, {"6": "F#", "-1": None}, source="Spotify"),
+)
+SCALE_NOTATIONS = (
+    Notation("a word", scale, {"Major": "Major", "min": "Minor"}),
+    Notation("a mode", scale, {"1": "Major", "0": "Minor"}, source="Spotify"),
+)

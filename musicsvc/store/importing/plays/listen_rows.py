@@ -1,16 +1,12 @@
 """Validate rows of a listening history (docs/import.md)."""
 
-import re
-from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.catalog import external_ids
 from musicsvc.store.importing.catalog.rows import FIELDS as CATALOG
 from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAMES, TOO_MANY_ARTISTS, artists_of
-from musicsvc.store.importing.cells import codes, numbers
-from musicsvc.store.importing.cells.blanks import is_blank
+from musicsvc.store.importing.cells import codes, numbers, times
 from musicsvc.store.importing.cells.names import text
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
@@ -19,15 +15,7 @@ from musicsvc.wording import LONGEST_NAME
 
 LISTENER_LENGTH = 64
 MOST_IDS = 2**53 - 1
-UNSET = (0, 315_532_800 * SECOND)  # the times of players whose clock was never set: 1970, or 1980
-LATEST = 253_402_300_799  # the last second of the year 9999
-TIME = re.compile(
-    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[T ](?P<time>[0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?)"
-    r" ?(?P<offset>Z|[+-][0-9]{2}:?[0-9]{2})?",
-    re.IGNORECASE,
-)
-SEVERAL = ("external_id", "artist", "featured_artist")
-NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
+SEVERAL = ("external_id", "artist", "featured_artist", "listened_ms")  # fields that a Listen calls otherwise
 
 
 class Listen(NamedTuple):
@@ -57,11 +45,12 @@ def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     faults, filled = cells.faults, {name: value for name, value in cells.values.items() if value is not None}
     named = {name: value for name, value in filled.items() if name not in SEVERAL}
     several = {"external_ids": filled.get("external_id", ()), "artists": artists_of(cells)}
+    several["duration_ms"] = filled.get("listened_ms")
     of_row = {"listener": listener or ""} | named | several
     found = Listen(record.line, record.member, **of_row, to_minute=record.to_minute)
     cells.refuse("played_at", "is missing", when="played_at" not in filled)
     cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
-    cells.refuse("played_at", "is that of a clock that was not set", when=found.played_at in UNSET)
+    cells.refuse("played_at", "is that of a clock that was not set", when=found.played_at in times.UNSET)
     cells.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
     cells.refuse("artist", TOO_MANY_ARTISTS, when=len(found.artists) > MOST_ARTISTS)
     is_named = found.track_id is not None or "track_id" in faults or found.external_ids or found.isrc
@@ -83,37 +72,6 @@ def _external_ids(cells: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(external_ids.bare(each, "track") for each in NAMES(cells)))
 
 
-def instant(value: Any) -> int | None:
-    """Convert Unix seconds or an ISO 8601 time (UTC unless it has an offset) to microseconds since 1970.
-
-    Raises ValueError for anything else.
-    """
-    if is_blank(value):
-        return None
-    if isinstance(value, datetime):
-        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return (aware - EPOCH) // datetime.resolution
-    if isinstance(value, str) and (match := TIME.fullmatch(value.strip())):
-        day, time, offset = match["day"], match["time"], match["offset"]
-        try:
-            return instant(datetime.fromisoformat(f"{day}T{time.replace(',', '.')}{(offset or 'Z').upper()}"))
-        except (ValueError, OverflowError):
-            raise ValueError(NO_TIME) from None
-    return _unix(value)
-
-
-def _unix(value: Any) -> int:
-    try:
-        seconds = None if isinstance(value, date) else numbers.number(value)
-    except ValueError:
-        seconds = None
-    if seconds is None:
-        raise ValueError(NO_TIME)
-    if abs(seconds) > LATEST:
-        raise ValueError("is out of range; Unix times must be in seconds")
-    return int(seconds * SECOND)
-
-
 FIELDS = {
     "track_id": Field(_id),
     "external_id": Field(_external_ids, several=True),
@@ -123,7 +81,7 @@ FIELDS = {
     "track": Field(NAME, is_name=True),
     "album": Field(NAME, is_name=True, optional=True),
     "listener": Field(partial(text, longest=LISTENER_LENGTH)),
-    "played_at": Field(instant),
-    "duration_ms": CATALOG["duration_ms"],
+    "played_at": Field(times.instant, fit=times.fit),
+    "listened_ms": CATALOG["duration_ms"]._replace(former="duration_ms"),
     "client_id": Field(partial(text, longest=LONGEST_NAME)),
 }

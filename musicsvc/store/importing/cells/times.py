@@ -1,0 +1,131 @@
+"""Cells with instants: a date and a time of day, or Unix seconds. They are in UTC unless they say otherwise."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from functools import cache, partial
+from typing import Any
+
+from musicsvc.clock import EPOCH, SECOND
+from musicsvc.store.importing.cells import dates
+from musicsvc.store.importing.cells.blanks import is_blank
+from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, read
+from musicsvc.store.importing.cells.numbers import number
+
+LATEST = 253_402_300_799  # the last second of the year 9999
+UNSET = (0, 315_532_800 * SECOND)  # the times of players whose clock was never set: 1970, or 1980
+OUT_OF_RANGE = "is out of range; Unix times must be in seconds"
+SAID = {OUT_OF_RANGE, dates.UNCLEAR}
+NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
+PLAIN = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+CLOCK = re.compile(
+    r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)? ?(?:([AP])\.?M\.?)? ?"
+    r"(?:Z|UTC|GMT)?(?:([+-][0-9]{1,2})(?::?([0-9]{2}))?)?",
+    re.IGNORECASE,
+)
+COMPACT = re.compile(r"([0-9]{8})T([0-9]{2})([0-9]{2})([0-9]{2})(Z?)")
+NOON = 12
+
+
+def _moment(text: str, order: str) -> int | None:
+    if packed := COMPACT.fullmatch(text):
+        text = "{} {}:{}:{}{}".format(*packed.groups())
+    day, clock = dates.without_clock(text)
+    found = CLOCK.fullmatch(clock)
+    named = dates.parts(day, order) if found else None
+    if found is None or named is None or not all(named):
+        return None
+    hour, minute, second, fraction, half, offset, more = found.groups()
+    if half:
+        hour = int(hour) % NOON + NOON * (half in "pP") if 0 < int(hour) <= NOON else LATEST
+    at = datetime.combine(
+        dates.existing(dates.whole_year(named[0]), int(named[1]), int(named[2])), datetime.min.time(), UTC
+    ).replace(hour=int(hour), minute=int(minute), second=int(second or 0))
+    east = timedelta(hours=int(offset or 0), minutes=int(f"{(offset or '+')[0]}{more or 0}"))
+    return (at - EPOCH - east) // datetime.resolution + int((fraction or "").ljust(6, "0")[:6])
+
+
+def _unix(value: Any) -> int | None:
+    try:
+        seconds = number(value)
+    except ValueError:
+        return None
+    if seconds is not None and abs(seconds) > LATEST:
+        raise ValueError(OUT_OF_RANGE)
+    return None if seconds is None else int(seconds * SECOND)
+
+
+NOON_OF_DAY = "2026-01-31T12:00:00Z"
+NOTATIONS = (
+    Notation(
+        "date and time, in UTC or with the hours east of it",
+        partial(_moment, order="YMD"),
+        dict.fromkeys(
+            (
+                NOON_OF_DAY,
+                "2026-01-31 12:00:00 UTC",
+                "2026-01-31T13:00:00,5+01",
+                "20260131T120000Z",
+                "31.01.2026 12:00",
+                "31 Jan 2026, 12:00",
+                "Sat, 31 Jan 2026 14:00:00 +0200",
+                "January 31, 2026 12:00 PM",
+            ),
+            NOON_OF_DAY,
+        )
+        | {"2026-01-31T13:00:00,5+01": "2026-01-31T12:00:00.5Z"},
+        source="ISO 8601, RFC 5322, Last.fm, databases",
+    ),
+    Notation(
+        "day/month/year and time, if the column shows it or `--date-format` says it",
+        partial(_moment, order="DMY"),
+        {"31/01/2026 12:00": NOON_OF_DAY},
+        "DMY",
+    ),
+    Notation(
+        "month/day/year and time, likewise", partial(_moment, order="MDY"), {"1/31/26 12:00 pm": NOON_OF_DAY}, "MDY"
+    ),
+    Notation("the same number for day and month", partial(_moment, order="either"), {}, "either"),
+    Notation("seconds since 1970", _unix, {"1769860800": NOON_OF_DAY, "1769860800.5": "2026-01-31T12:00:00.5Z"}),
+)
+
+
+@cache
+def reader(order: str | None) -> Parse:
+    """Return the parser of instants, in microseconds, in a column that has this order of days and months."""
+
+    def parse(value: Any) -> int | None:
+        if is_blank(value):
+            return None
+        found: int | None = None
+        try:
+            if isinstance(value, str):
+                text = value.strip()
+                plain = datetime.fromisoformat(text) if PLAIN.fullmatch(text) else None
+                found = read(NOTATIONS, text, order or "either") if plain is None else since(plain)
+            elif isinstance(value, datetime):
+                found = since(value)
+            elif not isinstance(value, date):
+                found = _unix(value)
+        except (ValueError, OverflowError) as error:
+            raise (error if str(error) in SAID else ValueError(NO_TIME)) from None
+        if found is None:
+            raise ValueError(NO_TIME)
+        return found
+
+    return parse
+
+
+def since(moment: datetime) -> int:
+    """Return the microseconds from 1970 to a moment, which is in UTC unless it has an offset."""
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // datetime.resolution
+
+
+instant = reader(None)
+
+
+def fit(sample: Sample) -> Fitted:
+    """Decide on the order of days and months in a column. A cell that leaves it open is refused."""
+    order, _ = dates.order_of(sample)
+    return Fitted(reader(order), dates.ORDERS.get(order or ""))
