@@ -62,7 +62,7 @@ Map = Annotated[
 Blank = Annotated[list[str] | None, option("TEXT", "Treat cells with this text, such as NA, as empty.", "--blank")]
 Dates = Annotated[
     Literal["YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY"] | None,
-    option("FORMAT", "Of release dates: YYYY-MM-DD, DD.MM.YYYY, DD/MM/YYYY or MM/DD/YYYY.", "--date-format"),
+    option("FORMAT", "Of dates: YYYY-MM-DD, DD.MM.YYYY, DD/MM/YYYY or MM/DD/YYYY.", "--date-format"),
 ]
 Divide = Annotated[
     list[str] | None,
@@ -206,14 +206,15 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
     listener: Listener = None,
     create_missing: MakeTracks = False,
     manager: Manager = None,
+    date_format: Dates = None,
     dry_run: DryRun = False,
     strict: Strict = False,
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
     """Import plays from tables or from exports of other services."""
-    of_plays = {"divide": divide or (), "user": manager, "listener": listener, "create_missing": create_missing}
-    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, **of_plays)
+    of_plays = {"date_format": date_format, "listener": listener, "create_missing": create_missing}
+    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, divide=divide or (), user=manager, **of_plays)
     mapped = bool(options.pairs)
 
     def opened(path: Path) -> records.Reader:

@@ -218,10 +218,8 @@ def test_a_time_that_can_be_either_way_round_is_refused_unless_somebody_says_whi
     ]
     for form, day in (("DD/MM/YYYY", 2), ("MM/DD/YYYY", 32)):
         assert reasons(bring_plays(store, tmp_path / "a.csv", cells[1:2], date_format=form)) == []
-        at = store.read(
-            lambda: Play.select().order_by(Play.reported_at.desc(), Play.played_at.desc()).get().played_at
-        ).result()
-        assert at == (1_767_225_600 + (day - 1) * 86_400 + 43_200) * 1_000_000
+        times = store.read(lambda: {each.played_at for each in Play.select()}).result()
+        assert (1_767_225_600 + (day - 1) * 86_400 + 43_200) * 1_000_000 in times
 
 
 @pytest.mark.parametrize("form", WRITERS)

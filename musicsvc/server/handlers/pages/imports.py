@@ -85,10 +85,9 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
     other_sheet = file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}
     if other_sheet or body.encoding != file.options["encoding"]:
         pairs = rules = []  # the columns have other names
-    names = ("listener", "create_missing") if subject.kind == "plays" else ("artist", "date_format")
-    queue.check_again(
-        subject, {"pairs": pairs, "divide": rules, **body.model_dump(include={"sheet", "encoding", *names})}
-    )
+    names = ("listener", "create_missing") if subject.kind == "plays" else ("artist",)
+    chosen = body.model_dump(include={"sheet", "encoding", "date_format", *names})
+    queue.check_again(subject, {"pairs": pairs, "divide": rules, **chosen})
     return Redirect(f"{HOME}/{subject.id}")
 
 

@@ -39,6 +39,7 @@ LARGEST_HISTORY = 32 * 1024 * 1024  # bytes, unpacked
 CPU = 600  # seconds, for a file that the limited program reads
 MOST_REASONS = 20
 REMEDIES = {
+    "say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY": "choose how dates are written",
     "--create-missing creates it": "choose to create what is missing",
     "name a listener for the whole file with --listener": "name a listener for the whole file",
 }
