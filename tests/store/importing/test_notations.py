@@ -88,9 +88,9 @@ COLUMNS = [
     ("Release Date", ["3/21/24", "1/2/24"], "release_date", ["2024-03-21", "2024-01-02"]),
     ("release_date", ["1999-05-00", "1999-00-00", "0000-00-00"], "release_date", ["1999-05-01", "1999-01-01", None]),
     ("BPM", ["119,6", "120,000"], "bpm", [120, 120]),
-    ("UPC", ["0 724384 960650", "00724384960650"], "upc", ["0724384960650", "724384960650"]),
-    ("UPC", ['="0724384960650"', '="724384960650"'], "upc", ["0724384960650", "724384960650"]),
-    ("UPC", ["'724384960650", "724384960650.0"], "upc", ["724384960650"] * 2),
+    ("UPC", ["0 724384 960650", "00036000291452"], "upc", ["0724384960650", "036000291452"]),
+    ("UPC", ['="0724384960650"', '="036000291452"'], "upc", ["0724384960650", "036000291452"]),
+    ("UPC", ["'724384960650", "36000291452.0"], "upc", ["724384960650", "036000291452"]),
     ("ISRC", ["GB AYE 68 00011", "gb-aye-68-00012"], "isrc", ["GBAYE6800011", "GBAYE6800012"]),
     ("ISRC", ['="GBAYE6800011"', "ISRC GBAYE6800012"], "isrc", ["GBAYE6800011", "GBAYE6800012"]),
 ]
@@ -121,19 +121,11 @@ def test_a_column_that_cannot_be_read_is_named_with_its_first_cell_and_their_num
     summary = brought(heading, *cells)
     assert (reasons(summary), summary.left_out, len(stored(store, "name"))) == ([], {}, len(cells))
     (unread,) = summary.unread
-    assert (unread.column, unread.field, unread.line, unread.example) == (
-        heading,
-        field,
-        summary_line(summary),
-        cells[0],
-    )
+    assert (unread.column, unread.field, unread.example) == (heading, field, cells[0])
+    assert unread.line in {1, 2}  # JSON Lines have no row of headings
     assert unread.reason.startswith(reason)
     assert unread.count == len(cells)
-    assert heading in summary.unused or not summary.unused  # JSON Lines have no row of headings
-
-
-def summary_line(summary: ImportSummary) -> int:
-    return 2 if summary.unused else 1
+    assert summary.unused == [heading]
 
 
 def test_of_two_columns_for_a_field_the_readable_one_is_taken_and_the_other_said(
@@ -158,12 +150,12 @@ def test_of_several_isrcs_the_first_is_taken_and_the_cell_is_counted(
 def test_a_single_cell_that_cannot_be_read_is_left_out_and_its_row_stays(
     store: Store, brought: Callable[..., ImportSummary]
 ) -> None:
-    summary = brought("UPC", "724384960650", "724384960651", "7.24385E+11", "724384960650")
+    summary = brought("UPC", "724384960650", "724384960651", "7.24385E+11", "036000291452")
     assert {(name, each.count, each.example) for (name, _), each in summary.left_out.items()} == {
         ("upc", 1, "724384960651"),
         ("upc", 1, "7.24385E+11"),
     }
-    assert stored(store, "upc") == ["724384960650", None, None, "724384960650"]
+    assert stored(store, "upc") == ["724384960650", None, None, "036000291452"]
 
 
 def test_an_order_that_no_date_shows_is_asked_for(brought: Callable[..., ImportSummary], store: Store) -> None:
