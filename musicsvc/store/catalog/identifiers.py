@@ -10,7 +10,7 @@ from musicsvc.errors import Invalid
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled, current
-from musicsvc.store.models import Artist, Merged, Track, TrackArtist
+from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, Track, TrackArtist
 
 LOCK = 0x49535243  # "ISRC"
 ISRC = re.compile(r"[A-Z]{2}-?[A-Z0-9]{3}-?[0-9]{2}-?[0-9]{5}", re.ASCII | re.IGNORECASE)
@@ -57,6 +57,26 @@ def tracks_by_isrc(codes: Collection[str], manager: int | None, *, besides: int 
     if not codes:
         return {}
     return dict(_owned(codes, manager or 0, besides, managed=manager is not None))
+
+
+def albums_by_upc(codes: Collection[str], manager: int | None) -> dict[str, int]:
+    """Return album ids by UPC, without zeros in front, for albums whose first artist has this manager (None: none).
+
+    An album also has the UPCs of what was merged into it. Of several albums with one, the oldest counts.
+    """
+    spelled = [each for code in codes for each in spellings_of_upc(code.zfill(UPC_DIGITS))]
+    return {code.lstrip("0"): album for code, album in _albums(spelled, manager or 0)} if spelled else {}
+
+
+@compiled
+def _albums(codes: Collection[str], manager: int) -> Any:
+    own = Album.select(Album.upc.alias("code"), Album.id.alias("album"), SQL("0").alias("former"))
+    former = Merged.select(Merged.code, Merged.into, SQL("1")).where(Merged.kind == SQL("2"), Merged.code.in_(codes))
+    coded = own.where(Album.upc.in_(codes)).union_all(former).alias("coded")
+    query = coded.select_from(coded.c.code, coded.c.album).join(AlbumArtist, on=AlbumArtist.album == coded.c.album)
+    query = query.join(Artist, on=Artist.id == AlbumArtist.artist)
+    led = (AlbumArtist.position == 0) & (fn.coalesce(Artist.manager, 0) == manager)
+    return query.where(led).order_by(coded.c.former.desc(), coded.c.album.desc())
 
 
 @compiled

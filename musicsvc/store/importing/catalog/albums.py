@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
-from musicsvc.store.catalog import album_sizes, merged
-from musicsvc.store.catalog.identifiers import spellings_of_upc
+from musicsvc.store.catalog import album_sizes, identifiers, merged
 from musicsvc.store.catalog.merged import ALBUM, Former
 from musicsvc.store.engine import bulk, name_index
 from musicsvc.store.engine.name_keys import name_key
@@ -20,7 +19,7 @@ from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, 
 from musicsvc.store.importing.catalog.rows import OF_ALBUM, CatalogRow
 from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, Track
+from musicsvc.store.models import Album, AlbumArtist, Track
 
 OF_ROW = ("release_date", "image", *OF_ALBUM)
 FIELDS = ("name", *OF_ROW)
@@ -50,16 +49,14 @@ class Albums(Index):
         names = name_index.spellings([key[2] for key in named])
         of_id = _by_external_id(external_ids, scope.user or 0) if external_ids else []
         of_name = _by_name({key[1] for key in named}, names) if named else []
-        upcs = [code for row in rows if row.upc for code in spellings_of_upc(row.values["upc"])]
-        of_upc = _by_upc(upcs, scope.user or 0) if upcs else []
-        self._load([*of_id, *of_name, *of_upc])
-        for album in sorted(row[0] for row in of_upc):
-            self.put(self.items[album], _name_key(self.items[album]), ("upc", _upc(self.items[album])))
+        self._load([*of_id, *of_name])
         self._add_merged(merged.find(ALBUM, name=names, external_id=external_ids))
-        formers = dict(_merged_with_upc(upcs, scope.user or 0)) if upcs else {}
-        self.load_others(formers.values())
-        for code, album in formers.items():
-            self.add_former(("upc", code.lstrip("0")), self.items[album])
+        by_upc = identifiers.albums_by_upc({row.upc for row in rows if row.upc}, scope.user)
+        self.load_others(by_upc.values())
+        for code, album in ((code, self.items[album_id]) for code, album_id in by_upc.items()):
+            self.put(album, _name_key(album), ("upc", _upc(album)))
+            if _upc(album) != code:
+                self.add_former(("upc", code), album)
         self._ids = iter(bulk.ids(Album, len(keys)))
 
     def _add_merged(self, formers: Sequence[Former]) -> None:
@@ -200,20 +197,6 @@ def _credits(ids: Collection[int]) -> Any:
 def _imageless(ids: Collection[int]) -> Any:
     query = Track.select(Track.album, fn.count(SQL("*"))).group_by(Track.album)
     return query.where(Track.album.in_(ids), Track.image.is_null())
-
-
-@compiled
-def _by_upc(codes: Collection[str], manager: int) -> Any:
-    """Select the albums with these UPCs whose first artist the account manages (0: nobody)."""
-    query = Album.select(*COLUMNS).join(AlbumArtist).join(Artist)
-    return query.where(Album.upc.in_(codes), AlbumArtist.position == 0, fn.coalesce(Artist.manager, 0) == manager)
-
-
-@compiled
-def _merged_with_upc(codes: Collection[str], manager: int) -> Any:
-    query = Merged.select(Merged.code, Merged.into).join(AlbumArtist, on=AlbumArtist.album == Merged.into).join(Artist)
-    former = (Merged.kind == ALBUM) & Merged.code.in_(codes) & (AlbumArtist.position == 0)
-    return query.where(former, fn.coalesce(Artist.manager, 0) == manager).order_by(Merged.id)
 
 
 def _upc(album: Item) -> str | None:
