@@ -532,6 +532,11 @@ def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
     assert again.counts["plays"].new == 0
 
 
+def test_loved_tracks_that_others_exported_are_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
+    with pytest.raises(Failure, match="lists loved tracks"):
+        import_file(store, shared_data("import_formats/lastfm_loved_tracks_1.json"), Plays(ImportOptions()))
+
+
 def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
     with pytest.raises(Failure, match="No column has the played_at"):
         import_file(store, shared_data("import_formats/librefm_no_header.csv"), Plays(ImportOptions(listener="me")))

@@ -280,7 +280,7 @@ class KnownPlays:
         keys = {listeners.opaque_key(listen.listener) for listen in listens}
         for slot, key, *values in _stored(slots, keys, run):
             play = StoredPlay(*values)
-            if not (is_cut(play.names_hash) and play.track):  # those are in `minutes.NearPlays`
+            if not play.track or hash_of(play.names_hash) == play.names_hash:  # `minutes.NearPlays` has the others
                 self._plays[slot, key].append(play)
 
     def has(self, listen: Listen, lookup: TrackLookup) -> bool:
@@ -342,14 +342,9 @@ def stored_hash(listen: Listen) -> int | None:
     return ~(names or 0) if listen.to_minute else names
 
 
-def is_cut(stored: int | None) -> bool:
-    """Return True if the time of a play with this stored hash is cut to the minute."""
-    return stored is not None and stored < 0
-
-
 def hash_of(stored: int | None) -> int | None:
-    """Return the hash of names in the hash that is stored with a play."""
-    return ~stored if stored is not None and stored < 0 else stored
+    """Return the hash of names of a play, given the one that is stored with it: another if its time is cut."""
+    return stored if stored is None or stored >= 0 else ~stored
 
 
 @lru_cache(1024)  # rows of a file often name the same tracks

@@ -6,9 +6,12 @@ full time, replaces it. `matching.stored_hash` tells stored plays of such rows f
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
+
+from peewee import SQL
 
 from musicsvc.clock import MINUTE
 from musicsvc.store.engine.sql import compiled
@@ -16,11 +19,11 @@ from musicsvc.store.importing.plays import matching
 from musicsvc.store.importing.plays.listen_rows import Listen
 from musicsvc.store.importing.plays.matching import SeenIds, TrackLookup
 from musicsvc.store.models import Listener, Play
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 
 Name = tuple[str, int]  # "track" and an id, or "names" and a hash
-Places = dict[tuple[str, Name, int], list["NearPlay"]]  # by listener, name and minute
 
 
 @dataclass(slots=True, eq=False)
@@ -28,42 +31,34 @@ class NearPlay:
     """A play near rows of the batch: a stored one or, with its `place` in the batch, one to store."""
 
     key: str  # of the listener
-    slot: int
     track: int
-    listener: int
-    client_key: bytes
     played_at: int
     names_hash: int | None
-    duration_ms: int | None = None
+    duration_ms: int | None
+    slot: int = 0
+    listener: int = 0
+    client_key: bytes = WITHOUT_ID
     import_id: int | None = None
     place: int | None = None
+    free: bool = False  # whether no row of the file stands for it
 
     @property
     def id(self) -> str:
         return repr((self.key, self.track, self.played_at, self.names_hash or bytes(self.client_key)))
-
-    def places(self) -> Iterable[tuple[str, Name, int]]:
-        names = ("track", self.track), ("names", matching.hash_of(self.names_hash) or 0)
-        return [(self.key, name, self.played_at // MINUTE) for name in names]
 
 
 class NearPlays:
     """The plays for which rows of a batch may stand, and those that its rows may replace."""
 
     def __init__(self, listens: Sequence[Listen], run: int, lookup: TrackLookup, earlier: SeenIds) -> None:
-        """Load the plays. `earlier`: the ids of those for which earlier rows of the file stand.
-
-        Call in a transaction.
-        """
+        """Load the plays. `earlier`: ids of those for which earlier rows of the file stand. Call in a transaction."""
         self.taken: set[str] = set()  # ids of those for which rows of the batch stand
         self._lookup, self._earlier = lookup, earlier
-        self._free: Places = defaultdict(list)  # for which no row of the file stands
-        self._cut: Places = defaultdict(list)  # whose time is cut to the minute
-        self._full = set[tuple[str, Name, int]]()  # the listeners, names and slots of the others
+        self._plays: dict[tuple[str, Name, int], list[NearPlay]] = defaultdict(list)  # by listener, name and minute
         firsts = {_first(each) for each in listens}
         slots = {slot for at in firsts for slot in range(at // SLOT, (at + MINUTE - 1) // SLOT + 1)}
         keys = {listeners.opaque_key(each.listener) for each in listens}
-        self._is_needed = any(each.to_minute for each in listens) or _any_cut(slots, keys)
+        self._is_needed = any(each.to_minute for each in listens) or any(_cut(slots, keys))
         if self._is_needed:
             named = {name for each in listens for name in self._names(each)}
             tracks, hashes = ([number for kind, number in named if kind == of] for of in ("track", "names"))
@@ -73,72 +68,55 @@ class NearPlays:
     def _names(self, listen: Listen) -> list[Name]:
         if listen.track_id is not None:
             return [("track", listen.track_id)]
-        hashes = [("names", names or 0) for names in matching.hashes(listen)]
-        return [*hashes, *(("track", track) for track in self._lookup.alike(listen))]
+        tracks = (("track", track) for track in self._lookup.alike(listen))
+        return [*tracks, *(("names", each or 0) for each in matching.hashes(listen))]
 
     def _add(self, play: NearPlay) -> None:
-        free = play.id not in self.taken and not self._earlier.has(play.id)
-        for place in play.places():
-            if free:
-                self._free[place].append(play)
-            if matching.is_cut(play.names_hash):
-                self._cut[place].append(play)
-            else:
-                self._full.add((*place[:2], play.played_at // SLOT))
-
-    def _remove(self, play: NearPlay, *among: Places) -> None:
-        for places in among:
-            for place in play.places():
-                if play in (plays := places.get(place, [])):
-                    plays.remove(play)
+        play.free = play.id not in self.taken and not self._earlier.has(play.id)
+        for name in ("track", play.track), ("names", matching.hash_of(play.names_hash) or 0):
+            self._plays[play.key, name, play.played_at // MINUTE].append(play)
 
     def find(self, listen: Listen) -> NearPlay | None:
         """Return the play for which the row stands or which it replaces, or None if there is none."""
-        among = self._free if listen.to_minute else self._cut
-        if not among:
+        if not self._plays:
             return None
         first, key, own = _first(listen), listeners.opaque_key(listen.listener), matching.stored_hash(listen)
-        names, found = self._names(listen), list[NearPlay]()
-        if (
-            not listen.to_minute
-            and listen.client_id is None
-            and any((key, name, listen.played_at // SLOT) in self._full for name in names)
-        ):
-            return None
-        for name in names:
-            for minute in (first // MINUTE, first // MINUTE + 1):
-                for play in among.get((key, name, minute), ()):
+        found: list[NearPlay] = []
+        for name, minute in product(self._names(listen), (first // MINUTE, first // MINUTE + 1)):
+            for play in self._plays.get((key, name, minute), ()):
+                if first <= play.played_at < first + MINUTE and (play.free if listen.to_minute else is_cut(play)):
                     if (play.played_at, play.names_hash) == (listen.played_at, own):
                         return play
-                    if first <= play.played_at < first + MINUTE:
-                        found.append(play)
-        # Rows may be in any order; of two that may stand for two plays, the length tells which stands for which.
+                    found.append(play)
+        # Rows may be in any order: of two that may stand for two plays, the length tells which stands for which.
         return min(found, key=lambda play: (play.duration_ms != listen.duration_ms, play.played_at), default=None)
 
     def take(self, play: NearPlay) -> None:
         """Note that a row stands for the play."""
-        self._remove(play, self._free)
+        play.free = False
         self.taken.add(play.id)
 
     def store(self, listen: Listen, track: int, place: int) -> None:
         """Add the play of a row that the batch stores."""
         if self._is_needed:
             key, names = listeners.opaque_key(listen.listener), matching.stored_hash(listen)
-            play = NearPlay(key, 0, track, 0, b"", listen.played_at, names, listen.duration_ms, place=place)
+            self._add(play := NearPlay(key, track, listen.played_at, names, listen.duration_ms, place=place))
             if listen.to_minute:
-                self.taken.add(play.id)
-            self._add(play)
+                self.take(play)
 
     def replace(self, play: NearPlay, listen: Listen) -> Listen:
         """Let the row replace the play, whose length it takes over if it has none. Return the row."""
-        self._remove(play, self._free, self._cut)
         if listen.duration_ms is None:
             listen = listen._replace(duration_ms=play.duration_ms)
-        now = replace(play, played_at=listen.played_at, names_hash=matching.stored_hash(listen), client_key=b"")
-        if play.id in self.taken or self._earlier.has(play.id):
-            self.taken.add(now.id)
-        self._add(now)
+        self._add(now := replace(play, played_at=listen.played_at, names_hash=matching.stored_hash(listen)))
+        if not play.free:
+            self.take(now)
+        play.free, play.names_hash = False, None
         return listen
+
+
+def is_cut(play: NearPlay) -> bool:
+    return matching.hash_of(play.names_hash) != play.names_hash
 
 
 def _first(listen: Listen) -> int:
@@ -146,13 +124,9 @@ def _first(listen: Listen) -> int:
     return listen.played_at if listen.to_minute else listen.played_at - MINUTE + 1
 
 
-def _any_cut(slots: Collection[int], keys: Collection[str]) -> bool:
-    return any(True for _ in _some_cut(slots, keys))
-
-
 @compiled
-def _some_cut(slots: Collection[int], keys: Collection[str]) -> Any:
-    plays = Play.select(Play.slot).join(Listener, on=Listener.id == Play.listener)
+def _cut(slots: Collection[int], keys: Collection[str]) -> Any:
+    plays = Play.select(SQL("1")).join(Listener, on=Listener.id == Play.listener)
     return plays.where(Play.slot.in_(slots), Listener.key.in_(keys), Play.names_hash < 0).limit(1)
 
 
@@ -161,9 +135,8 @@ def _near(
     slots: Collection[int], keys: Collection[str], tracks: Collection[int], hashes: Collection[int], run: int
 ) -> Any:
     """Select the plays of these tracks or names. Two client_ids of the same file are two plays."""
-    play = (Play.slot, Play.track, Play.listener, Play.client_key, Play.played_at, Play.names_hash)
-    plays = Play.select(Listener.key, *play, Play.duration_ms, Play.import_id)
-    others = (Play.client_key == b"") | (Play.import_id != run) | Play.import_id.is_null()
+    play = (Play.track, Play.played_at, Play.names_hash, Play.duration_ms, Play.slot, Play.listener, Play.client_key)
+    plays = Play.select(Listener.key, *play, Play.import_id).join(Listener, on=Listener.id == Play.listener)
+    others = (Play.client_key == WITHOUT_ID) | (Play.import_id != run) | Play.import_id.is_null()
     named = Play.track.in_(tracks) | Play.names_hash.in_(hashes)
-    plays = plays.join(Listener, on=Listener.id == Play.listener)
     return plays.where(Play.slot.in_(slots), Listener.key.in_(keys), named, others)

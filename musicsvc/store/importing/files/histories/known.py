@@ -14,7 +14,6 @@ from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, 
 from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
 
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
-ARRAY = "a Spotify streaming history: it must be a JSON array"
 CELLS = 4
 # No service kept histories before: players whose clock was not set, and tools that know no time, write 1970 or 1980.
 OLDEST = datetime(2002, 10, 1, tzinfo=UTC)
@@ -41,61 +40,45 @@ def _columns(*names: str) -> Callable[[Sequence[str]], bool]:
     return lambda row: {*names} <= {cell.lower() for cell in row}
 
 
-def _rows(read: Values) -> Callable[[Path], Reader]:
-    return lambda path: Converted(read, CsvReader(path))
+def _json(entries: Callable[[Any], list[Any] | None], values: Values, what: str, *keys: str, **more: Any) -> History:
+    """Return a format of files that are one JSON value."""
+    return History(partial(Document, entries, values, what), keys, **more)
 
 
-# The first one with the keys or the columns of a file is its format.
-FORMATS: dict[str, History] = {
-    "spotify": History(
-        partial(Document, services.array, services.spotify, ARRAY), ("master_metadata_track_name ms_played",), "["
-    ),
-    "spotify-account": History(
-        partial(Document, services.array, services.spotify_account, ARRAY),
-        ("endTime msPlayed trackName",),
-        "[",
-        to_minute=True,
+def _csv(values: Values, header: Callable[[Sequence[str]], bool], separator: str = ",") -> History:
+    return History(lambda path: Converted(values, CsvReader(path)), header=header, separator=separator)
+
+
+SPOTIFY = "a Spotify streaming history: it must be a JSON array"
+SPOTIFY_KEYS, ACCOUNT_KEYS = "master_metadata_track_name ms_played", "endTime msPlayed trackName"
+LASTFM = "an export of the recent tracks of Last.fm"
+FORMATS: dict[str, History] = {  # the first one that a file may be is its format
+    "spotify": _json(services.array, services.spotify, SPOTIFY, SPOTIFY_KEYS, first="["),
+    "spotify-account": _json(
+        services.array, services.spotify_account, SPOTIFY, ACCOUNT_KEYS, first="[", to_minute=True
     ),
     "listenbrainz": History(services.listenbrainz, ("track_metadata",), "[{"),
-    "lastfm": History(
-        partial(Document, services.lastfm_tracks, services.lastfm, "an export of the recent tracks of Last.fm"),
-        ("#text artist track image",),
-        "[{",
-    ),
+    "lastfm": _json(services.lastfm_tracks, services.lastfm, LASTFM, "#text artist track image", first="[{"),
     "panoscrobbler": History(
         lambda path: Converted(services.panoscrobbler, JsonLinesReader(path)), ("timeMs track artist",)
     ),
-    "koito": History(
-        partial(Document, services.listed("listens"), services.koito, "a Koito export"),
-        ("listens listened_at aliases",),
+    "koito": _json(services.listed("listens"), services.koito, "a Koito export", "listens listened_at aliases"),
+    "lastfmstats": _json(
+        services.listed("scrobbles"), services.lastfmstats, "of lastfmstats.com", "username scrobbles artist date"
     ),
-    "lastfmstats": History(
-        partial(Document, services.listed("scrobbles"), services.lastfmstats, "an export of lastfmstats.com"),
-        ("username scrobbles artist date",),
+    "lastfmstats-csv": _csv(logs.lastfmstats_csv, lambda row: {"Artist", "AlbumId", "Track"} < {*row}, ";"),
+    "maloja": _json(
+        services.listed("scrobbles", "list"), services.maloja, "a Maloja export", "scrobbles", "list time track artists"
     ),
-    "lastfmstats-csv": History(
-        _rows(logs.lastfmstats_csv),
-        header=lambda row: row[:4] == ["Artist", "Album", "AlbumId", "Track"] and row[-1].startswith("Date#"),
-        separator=";",
+    "youtube-music": _json(
+        services.array, services.youtube_music, "a history of YouTube", "header title titleUrl time", first="["
     ),
-    "maloja": History(
-        partial(Document, services.listed("scrobbles", "list"), services.maloja, "a Maloja export"),
-        ("scrobbles", "list time track artists"),
+    "apple-music": _csv(
+        services.apple_music, _columns("event start timestamp", "event end timestamp", "play duration milliseconds")
     ),
-    "youtube-music": History(
-        partial(Document, services.array, services.youtube_music, "a watch history of YouTube"),
-        ("header title titleUrl time",),
-        "[",
-    ),
-    "apple-music": History(
-        _rows(services.apple_music),
-        header=_columns("event start timestamp", "event end timestamp", "play duration milliseconds"),
-    ),
-    "lastfm-csv": History(_rows(logs.lastfm_csv), header=_columns("uts", "artist", "track")),
+    "lastfm-csv": History(partial(logs.table, "Last.fm", logs.LASTFM), header=_columns("uts", "artist", "track")),
     "lastfm-to-csv": History(
-        logs.LastfmToCsv,
-        header=lambda row: len(row) == CELLS and MINUTE.fullmatch(row[-1]) is not None,
-        to_minute=True,
+        logs.LastfmToCsv, header=lambda row: len(row) == CELLS and bool(MINUTE.fullmatch(row[-1])), to_minute=True
     ),
     "librefm": History(partial(logs.table, "Libre.fm", logs.LIBRE_FM), header=_columns("artist", "track", "time")),
     "rockbox": History(logs.Rockbox, heading="#AUDIOSCROBBLER/"),

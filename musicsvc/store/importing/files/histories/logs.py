@@ -18,6 +18,7 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 CELLS = 4
 # Libre.fm has comments before the header, some in broken UTF-7, Spinitron lines about the show.
 LIBRE_FM = {"artist": "artist", "track": "track", "album": "album", "time": "played_at"}
+LASTFM = {"artist": "artist", "track": "track", "album": "album", "uts": "played_at"}
 SPINITRON = {"artist": "artist", "song": "track", "release": "album", "date-time": "played_at"}
 ROCKBOX = ("artist", "album", "track", "number", "length", "rating", "played_at", "recording")
 
@@ -92,11 +93,6 @@ def _instant(text: str) -> datetime | str:
     day, month, year, clock = text.replace(",", "").split()
     hour, minute = clock.split(":")
     return datetime(int(year), MONTHS.index(month) + 1, int(day), int(hour), int(minute), tzinfo=UTC)
-
-
-def lastfm_csv(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a play in a CSV file with the columns `uts`, `artist`, `album` and `track`."""
-    return {"artist": [row["artist"]], "track": row["track"], "album": row.get("album"), "played_at": row["uts"]}
 
 
 def lastfmstats_csv(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -60,12 +60,7 @@ def array(value: Any) -> list[Any] | None:
 
 def listed(*keys: str) -> Callable[[Any], list[Any] | None]:
     """Return a function that finds the entries of a JSON object, under one of these keys."""
-
-    def found(value: Any) -> list[Any] | None:
-        lists = (array(value.get(key)) for key in keys) if isinstance(value, dict) else ()
-        return next((each for each in lists if each is not None), None)
-
-    return found
+    return lambda value: array(next((value[key] for key in keys if isinstance(value, dict) and key in value), None))
 
 
 def maloja(entry: Mapping[str, Any]) -> Mapping[str, Any]:
