@@ -51,7 +51,7 @@ class Split(NamedTuple):
 
     @property
     def gains(self) -> list[str]:
-        """What each part gets, in words, such as `3 tracks`."""
+        """The rows that each part gets, in words, such as `3 tracks`."""
         found = {"track": self.tracks, "album": self.albums, "play": self.plays}
         return [quantity(number, noun) for noun, number in found.items() if number]
 

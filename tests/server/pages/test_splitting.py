@@ -49,10 +49,15 @@ async def test_a_page_shows_the_parts_and_what_they_get_and_its_button_splits(pe
     assert page.forms[PATH]["into"].split() == ["Bob", "Ann", f"({ann})"]
     assert person.do(lambda _: Artist.select().where(Artist.id == both).exists())
 
+    client = person.shared.client.holding(person.token()[1])
+    cursor = (await client.get("changes")).json["cursor"]
     answer = await person.browser.post(PATH, page.forms[PATH])
     assert (answer.status, answer.headers["Location"]) == (303, "/insights/artists")
     assert "Ann & Bob is split into Bob, Ann." in (await get(person, "/insights/artists")).text
     assert (await person.browser.get(f"/insights/artist/{both}")).status == 404
+    assert (await client.get(f"artists/{both}")).status == 404
+    changes = (await client.get(f"changes?since={cursor}")).json["changes"]
+    assert {"model_type": "artist", "id": both, "change": "deleted", "merged_into": None} in changes
     assert "Duo" in (await get(person, f"/insights/artist/{ann}")).text
     credit = TrackArtist.select(Artist.name).join(Artist).join_from(TrackArtist, Track).where(Track.name == "Duo")
     mine = credit.where(Artist.manager == person.id).order_by(TrackArtist.position)

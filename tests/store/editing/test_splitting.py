@@ -12,13 +12,15 @@ from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import album_sizes, artists, changes, import_lock, tracks
+from musicsvc.store.dashboards import report_links
 from musicsvc.store.editing import deletions, notices, splitting
 from musicsvc.store.editing.splitting import Part, Split
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, SecurityEvent, Track, TrackArtist
 from musicsvc.store.plays import counting
 from musicsvc.store.plays.ingest import ReportedPlay
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.periods import window
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.bounds import Bounds
@@ -253,6 +255,22 @@ def test_the_artist_is_among_the_deleted_ones_of_the_changes(store: Store) -> No
         *(("track", track, "updated", None) for track in (1, 2, 3, 4)),
         ("album", 1, "updated", None),
     }
+
+
+def test_share_links_of_the_artist_end_and_those_of_several_show_the_others(store: Store, fans: list[Identity]) -> None:
+    manager = fans[0].user_id
+    store.write(partial(add_both, manager)).result()
+    week = window("7-days", NOW)
+
+    def share(*ids: int) -> report_links.LinkRow:
+        return report_links.create([Subject(ARTIST, each) for each in ids], week, user_id=manager, now=NOW)
+
+    alone, both = [store.write(partial(share, *ids)).result() for ids in ((BOTH,), (BOTH, ANN))]
+    split(store, BOTH, "Ann", "Bob")
+    with pytest.raises(NotFound, match="This link does not work"):
+        store.read(lambda: report_links.open(alone.id, alone.created_at, now=NOW)).result()
+    shown = store.read(lambda: report_links.open(both.id, both.created_at, now=NOW)).result()
+    assert shown.subjects == (Subject(ARTIST, ANN),)
 
 
 @pytest.mark.usefixtures("fans")
