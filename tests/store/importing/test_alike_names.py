@@ -2,12 +2,14 @@
 
 import unicodedata
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from musicsvc.store.accounts import users
+from musicsvc.store.editing import twins
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.store import Store
@@ -17,6 +19,8 @@ from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import Counts, ImportSummary
 from musicsvc.store.models import Album, Artist, Merged, Play, Playlist, Track, TrackArtist
+from musicsvc.store.people import deletion
+from tests.conftest import NOW
 from tests.support.bounds import Bounds
 from tests.support.import_files import Rows, import_file
 from tests.support.merges import merge
@@ -106,6 +110,26 @@ def test_plays_create_nothing_that_looks_alike(brought: Brought, one: str, other
     assert (found["artists"], found["tracks"], found["plays"]) == ((1, 0, 2, 0), (1, 0, 2, 0), (2, 0, 1, 0))
 
 
+@of_each
+def test_names_of_before_that_look_alike_are_proposed_as_duplicates(
+    store: Store, brought: Brought, one: str, other: str
+) -> None:
+    brought("catalog", [sheet("Plain")])
+
+    def make() -> int:
+        label = users.by_email(LABEL).id
+        for at, name in enumerate((one, other), 2):
+            Artist.insert(id=at, name=name, manager=label, created_at=1).execute()
+            Track.insert(id=at, name=name, duration=1, created_at=1).execute()
+            TrackArtist.insert(track=at, artist=at, position=0).execute()
+        return int(label)
+
+    label = store.write(make).result()
+    for noun in ("artist", "track"):
+        pairs = store.read(partial(twins.find, noun, label)).result()
+        assert [twins.PAIR.unpack(pairs)[:2]] == [(3, 2)]
+
+
 def test_case_and_accents_count(brought: Brought) -> None:
     found = brought("catalog", [sheet(name) for name in ("Kiss", "KISS", "K\u00efss", "Ki ss", "Ki-ss")])
     assert (found["artists"], found["tracks"]) == ((5, 0, 0, 0), (5, 0, 0, 0))
@@ -172,6 +196,16 @@ def test_a_repeated_history_is_found_though_its_track_was_renamed(store: Store, 
     again = [row | {name: unicodedata.normalize("NFD", str(row[name])) for name in ("track", "artist")} for row in rows]
     assert brought("plays", again, create_missing=True)["plays"] == (0, 0, 2, 0)
     assert store.read(lambda: Play.select().count()).result() == 2
+
+
+def test_spellings_go_with_the_rows(store: Store, brought: Brought) -> None:
+    rows = [sheet("a\u2010ha"), sheet("Don\u2019t")]
+    heir = store.write(lambda: users.create("heir@label.test", now=1)).result()
+    brought("catalog", rows)
+    brought("playlists", rows)
+    store.write(lambda: deletion.delete(users.by_email(LABEL).id, artists_to=heir, now=NOW) and None).result()
+    require_spellings(store)
+    assert store.read(lambda: fetch("SELECT name FROM name_spelling WHERE source = 'playlist'")).result() == []
 
 
 def test_an_undo_and_a_recount_keep_the_spellings_right(store: Store, brought: Brought) -> None:
