@@ -128,6 +128,7 @@ def test_strict_imports_nothing_unless_all_of_a_file_can_be(
     [
         PLAIN,
         "track,artist,Catalog No.\nAir,Ann Example,K-1\n",  # no field has such a name
+        "track,artist,track_number,disc_number,bpm\nAir,Ann Example,0,0,0\n",  # none
         "Title,artist,Duration,Date,album\n Air ,Ann Example,3:45,2024-05,X\n",  # normalised
         "track,artist,bpm,duration_ms\nAir,Ann Example,,\n",
     ],

@@ -104,6 +104,7 @@ class ImportSummary:
     notes: Counter[str] = field(default_factory=Counter)
     readings: Sequence[Remark] = ()
     left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+    zeros: int = 0  # cells that were left out because 0 stands for none there
     unread: list[Unread] = field(default_factory=list)
     shared_upcs: list[SharedUpc] = field(default_factory=list)
     run: int | None = field(default=None, compare=False)  # the id of the import, which a dry run has not
@@ -113,11 +114,12 @@ class ImportSummary:
         """Count cells that were left out."""
         for line, name, reason, example in cells:
             self.left_out.setdefault((name, reason), LeftOut(0, line, example)).count += 1
+            self.zeros += not example.strip("0")
 
     @property
     def objections(self) -> list[str]:
         """What `--strict` refuses, in words."""
-        left_out, unread = sum(each.count for each in self.left_out.values()), len(self.unread)
+        left_out, unread = sum(each.count for each in self.left_out.values()) - self.zeros, len(self.unread)
         found = (
             (len(self.refused), f"{quantity(len(self.refused), 'row')} refused"),
             (left_out, f"{quantity(left_out, 'cell')} left out"),

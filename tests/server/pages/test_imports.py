@@ -447,6 +447,28 @@ Bolero;Trio;4:05;30/10/2026;900;two;K-2
 
 
 @on_shared_loop
+async def test_with_the_strict_box_a_file_is_imported_as_a_whole_or_not_at_all(developer: Person) -> None:
+    path = await uploaded(developer)
+    fields = ("track", "artist", "duration_ms", "release_date", "genre")
+    choice = {f"column-{at}": field for at, field in enumerate(fields)} | {"strict": "on"}
+    await developer.browser.post(f"{path}/columns", choice)
+    shown = await ready(developer, path)
+    assert "Nothing is imported, as not everything can be: 1 row refused." in shown
+    assert 'name="strict" checked' in shown
+    assert (await developer.browser.post(f"{path}/start")).status == 409
+    path = await uploaded(developer, SHEET.replace(b"\n;", b"\nDumka;"))
+    await developer.browser.post(f"{path}/columns", choice)
+    assert "Import the file" in await ready(developer, path)
+    assert "4 rows read, 0 of them refused." in await imported(developer, path)
+    assert len(tracks(developer)) == 4
+    path = await uploaded(developer, many(5_050) + b",Czerny\n")  # the check sees the first 5,000 rows only
+    await developer.browser.post(f"{path}/columns", {"column-0": "track", "column-1": "artist", "strict": "on"})
+    await ready(developer, path)
+    assert "Nothing is imported, as not everything can be: 1 row refused." in await imported(developer, path)
+    assert len(tracks(developer)) == 4
+
+
+@on_shared_loop
 async def test_a_file_that_is_not_imported_is_replaced_only_if_that_is_asked(developer: Person) -> None:
     assert 'name="replace"' not in text(await developer.browser.get("/import"))
     path = await uploaded(developer)

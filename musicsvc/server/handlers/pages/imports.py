@@ -86,7 +86,7 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
     if other_sheet or body.encoding != file.options["encoding"]:
         pairs = rules = []  # the columns have other names
     names = ("listener", "create_missing") if subject.kind == "plays" else ("artist",)
-    chosen = body.model_dump(include={"sheet", "encoding", "date_format", *names})
+    chosen = body.model_dump(include={"sheet", "encoding", "date_format", "strict", *names})
     queue.check_again(subject, {"pairs": pairs, "divide": rules, **chosen})
     return Redirect(f"{HOME}/{subject.id}")
 

@@ -31,6 +31,7 @@ class ColumnsForm(Form):
     artist: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     listener: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     create_missing: Checkbox = False
+    strict: Checkbox = False
 
     def choice(self, number: int) -> str:
         """Return the field that this column fills, or an empty text."""

@@ -177,6 +177,7 @@ class _Task:
         with Excerpt(self._open()) as excerpt:
             try:
                 report |= self._read(excerpt, kind)
+                _require_all(report, options)
             except StoppedError:
                 raise
             except Failure as failure:
@@ -211,6 +212,10 @@ class _Task:
         return self._task.kind == "plays" and histories.is_history(self._path, None, self._limits, mapped=mapped)
 
     def _import(self) -> Report:
+        if self._options.get("strict"):
+            options = self._import_options(dry_run=True)
+            with self._open() as reader:
+                _require_all(self._read(reader, KINDS[self._task.kind](options)), options)
         with self._open() as reader:
             return self._read(reader, KINDS[self._task.kind](self._import_options(dry_run=False)))
 
@@ -229,6 +234,12 @@ def _in_words(line: str) -> str:
     for option, remedy in REMEDIES.items():
         line = line.replace(option, remedy)
     return line
+
+
+def _require_all(report: Report, options: ImportOptions) -> None:
+    """Raise Failure if the file is imported as a whole or not at all, and something of it cannot be."""
+    if options.strict and report["objections"]:
+        raise Failure(f"Nothing is imported, as not everything can be: {', '.join(report['objections'])}.")
 
 
 def _doubts(summary: ImportSummary) -> dict[str, str]:
@@ -254,6 +265,7 @@ def _result(summary: ImportSummary) -> Report:
             *summary.account(),
         ],
         "doubts": _doubts(summary),
+        "objections": summary.objections,
         "at_most": summary.at_most,
         "artists": summary.new_artists,
     }
