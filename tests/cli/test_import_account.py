@@ -142,6 +142,14 @@ def test_strict_has_nothing_against_unknown_columns_and_other_notations(
     assert rows() == (1, 1)
 
 
+def test_a_track_with_another_date_than_its_album_keeps_it(strict: Strict, store: Store, tmp_path: Path) -> None:
+    content = "track,artist,album,release_date\nAir,Ann Example,X,2001-01-01\nJig,Ann Example,X,2001-01-02\n"
+    done = strict("catalog", written(tmp_path, content))
+    assert (done.returncode, "than an earlier row of their album, which keeps that one: 1." in done.stderr) == (0, True)
+    dates = [track.release_date for track in store.read(lambda: [*Track.select().order_by(Track.id)]).result()]
+    assert dates == ["2001-01-01", "2001-01-02"]
+
+
 def test_stdin_is_read_as_often_as_needed(
     strict: Strict, run: Run, rows: Callable[[], tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,11 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
         },
     ),
     "bells.csv": ("catalog", "track,artist\nRa\x07g,Ann\nRo\x07ck,Be\x07a\nTrio,Ann\n", {"controls_dropped": 2}),
+    "albums.csv": (
+        "catalog",
+        "track,artist,album,release_date\nA,Ann,X,2001-01-01\nB,Ann,X,2001-01-02\nC,Ann,X,2001-01-02\n",
+        {"differing": 2},
+    ),
     "export.csv": (
         "catalog",
         'track,artist,artist ids\nA,"Ann, Bea","1,2"\nB,"Ann, Bea",1\nC,Ann,"1,2"\n',

@@ -22,6 +22,7 @@ NOTES = {
     "year_padded": "Release dates without a year, such as 0000, taken as none",
     "day_padded": "Release dates without a day, taken as the first of the month",
     "controls_dropped": "Rows with control characters in names, which were left out of the names",
+    "differing": "Rows with another release date or image than an earlier row of their album, which keeps that one",
     "playlists_ignored": "Playlist entries, left out (run: musicsvc import playlists)",
     "short": "Streams under 30 seconds before the end of the track, left out",
     "private": "Streams of private sessions, left out",

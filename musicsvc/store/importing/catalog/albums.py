@@ -16,12 +16,12 @@ from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, Offer, Size
-from musicsvc.store.importing.catalog.rows import OF_ALBUM, CatalogRow
+from musicsvc.store.importing.catalog.rows import OF_ALBUM, OF_BOTH, CatalogRow
 from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist, Track
 
-OF_ROW = ("release_date", "image", *OF_ALBUM)
+OF_ROW = (*OF_BOTH, *OF_ALBUM)
 FIELDS = ("name", *OF_ROW)
 LED = 1 << 29  # a bit of Item.given: a row has named the artists that come first on the album
 COLUMNS = [getattr(Album, name) for name in ("id", "external_id", *FIELDS)]

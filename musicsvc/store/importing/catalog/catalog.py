@@ -90,6 +90,7 @@ class Catalog(Kind[CatalogRow]):
             outcome.notes.update(row.notes)
             of_album = () if named is None else named.fields.differs
             outcome.left_out += rows.differing(row, offer.fields.differs, of_album)
+            outcome.notes["differing"] += any(name in rows.OF_BOTH for name in of_album)
         outcome.counts["artists"], outcome.artists = artists.save(scope.run, scope.now)
         albums.save()
         outcome.counts |= {"genres": tracks.save(), "albums": albums.counts, "tracks": tracks.counts}

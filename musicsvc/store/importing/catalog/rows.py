@@ -84,6 +84,7 @@ FIELDS = {name: _field(name) for name in COLUMNS}
 # The columns that fill those of a track or album: the columns of the file by field.
 PLAIN = {_filled(name).name: name for name in COLUMNS if name not in {*OTHERS, *REQUIRED} and _filled(name).is_column}
 OF_ALBUM = tuple(field for field, name in PLAIN.items() if COLUMNS[name].counted == "albums")
+OF_BOTH = ("release_date", "image")  # a cell sets that of the track, and that of the album if it has none yet
 OF_TRACK = tuple(field for field in PLAIN if field not in OF_ALBUM)
 TOO_MANY_ARTISTS = f"names more than {MOST_ARTISTS} artists"
 
@@ -161,7 +162,7 @@ def artists_of(cells: Cells, artist: str | None = None) -> tuple[str, ...]:
 
 def differing(row: CatalogRow, of_track: Collection[str], of_album: Iterable[str]) -> Iterator[LeftOutCell]:
     """Yield the cells of a row that contradict an earlier row, given as fields of its track and of its album."""
-    of_album = [name for name in of_album if name == "name" or name not in of_track]
+    of_album = [name for name in of_album if name not in OF_BOTH]
     for name, of in chain(zip(of_track, repeat("track")), zip(of_album, repeat("album"))):
         field = PLAIN.get(name) or {"artists": "artist", "name": of}.get(name, name)
         value = {"artist": "; ".join(row.artists), "track": row.name, "album": row.album}.get(field) or row.values[name]
