@@ -275,6 +275,7 @@ LEFT_OUT: list[tuple[dict[str, object], str]] = [
     ({"explicit": "?"}, "must be true or false"),
     ({"upc": "0" * 41}, "must not be longer than 40 characters"),
     ({"label": "x" * 256}, "must not be longer than 255 characters"),
+    ({"featured_artist": "x" * 256}, "must not be longer than 255 characters"),
     ({"bpm": "401"}, "must be between 20 and 400"),
 ]  # fmt: skip
 
