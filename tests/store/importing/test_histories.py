@@ -156,7 +156,7 @@ CASES: dict[str, tuple[str, object, Listed]] = {
         [
             (1, "Ann", "Rag", "Two", "2024-05-01T10:00:00", None),
             (2, "no_time"),
-            (4, "the entry does not have the expected form"),
+            (4, "played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"),
             (5, "the row has 2 cells, not 4"),
         ],
     ),

@@ -125,7 +125,23 @@ def since(moment: datetime) -> int:
 instant = reader(None)
 
 
+class Minute(int):
+    """An instant that is cut to the minute."""
+
+
 def fit(sample: Sample) -> Fitted:
-    """Decide on the order of days and months in a column. A cell that leaves it open is refused."""
+    """Decide on the order of days and months in a column. A cell that leaves it open is refused.
+
+    If no cell has seconds, all are cut to the minute.
+    """
     order, _ = dates.order_of(sample)
-    return Fitted(reader(order), dates.ORDERS.get(order or ""))
+    parse, written = reader(order), dates.ORDERS.get(order or "")
+    if not sample.cells or not all(isinstance(cell, str) and _is_cut(cell) for _, cell in sample.cells):
+        return Fitted(parse, written)
+    said = "to the minute" if written is None else f"{written}, to the minute"
+    return Fitted(lambda cell: None if (found := parse(cell)) is None else Minute(found), said)
+
+
+def _is_cut(text: str) -> bool:
+    _, colon, rest = text.partition(":")
+    return bool(colon) and rest[2:3] != ":"

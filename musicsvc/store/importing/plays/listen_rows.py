@@ -47,7 +47,8 @@ def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     several = {"external_ids": filled.get("external_id", ()), "artists": artists_of(cells)}
     several["duration_ms"] = filled.get("listened_ms")
     of_row = {"listener": listener or ""} | named | several
-    found = Listen(record.line, record.member, **of_row, to_minute=record.to_minute)
+    to_minute = record.to_minute or isinstance(filled.get("played_at"), times.Minute)
+    found = Listen(record.line, record.member, **of_row, to_minute=to_minute)
     cells.refuse("played_at", "is missing", when="played_at" not in filled)
     cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
     cells.refuse("played_at", "is that of a clock that was not set", when=found.played_at in times.UNSET)
@@ -58,7 +59,7 @@ def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     cells.refuse("artist", "is missing", when=not (is_named or found.artists))
     if faults:
         raise RefusedError(cells.reasons(FIELDS))
-    return found
+    return found._replace(played_at=int(found.played_at)) if to_minute else found
 
 
 def _id(value: Any) -> int | None:

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from musicsvc.clock import SECOND
+from musicsvc.store.importing.cells import times
 from musicsvc.store.importing.files.histories import logs, services
 from musicsvc.store.importing.files.histories.documents import Converted, Document, Values
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, Through
@@ -16,7 +17,7 @@ from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
 CELLS = 4
 # No service kept histories before: players whose clock was not set, and tools that know no time, write 1970 or 1980.
-OLDEST = datetime(2002, 10, 1, tzinfo=UTC)
+OLDEST = 1_033_430_400 * SECOND  # 1 October 2002
 
 
 class History(NamedTuple):
@@ -112,11 +113,6 @@ class _Dated(Through):
 
 
 def _is_unknown(time: Any) -> bool:
-    if isinstance(time, datetime):
-        return time < OLDEST
-    text = str(time or "").strip()
-    if text[4:5] == "-":  # ISO 8601
-        return text < OLDEST.date().isoformat()
     with suppress(ValueError):
-        return not text or float(text) < OLDEST.timestamp()
+        return (times.instant(time) or 0) < OLDEST
     return False

@@ -1,7 +1,6 @@
 """Read histories in lines: those of Rockbox, Libre.fm and Spinitron, and of tools for Last.fm, which has no export."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from musicsvc.store.importing.files.texts import CsvReader, TextReader, faulty
 
 UNTAGGED = "<Untagged>"
 COMMENTS = ("#", "+ACM-")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CELLS = 4
 # Libre.fm has comments before the header, some in broken UTF-7, Spinitron lines about the show.
 LIBRE_FM = {"artist": "artist", "track": "track", "album": "album", "time": "played_at"}
@@ -83,16 +81,7 @@ class LastfmToCsv(TextReader):
 
 def _row(row: list[str]) -> Mapping[str, Any]:
     artist, album, title, time = row
-    return {"artist": [artist], "track": title, "album": album, "played_at": _instant(time.strip())}
-
-
-def _instant(text: str) -> datetime | str:
-    """Parse a time with an English month name, in any locale. An empty text is returned unchanged."""
-    if not text:
-        return text
-    day, month, year, clock = text.replace(",", "").split()
-    hour, minute = clock.split(":")
-    return datetime(int(year), MONTHS.index(month) + 1, int(day), int(hour), int(minute), tzinfo=UTC)
+    return {"artist": [artist], "track": title, "album": album, "played_at": time}
 
 
 def lastfmstats_csv(row: Mapping[str, Any]) -> Mapping[str, Any]:
