@@ -21,6 +21,8 @@ SEVERAL = "has several ISRCs, and the first is taken"
 
 def identifier(value: Any, noun: external_ids.Noun) -> str | None:
     """Return the id of a track, album or playlist in another service."""
+    if isinstance(value, str) and len(value) < external_ids.MBID_LENGTH and value.isalnum():
+        return value
     return None if (found := text(value, LONGEST_NAME)) is None else external_ids.bare(found, noun)
 
 
