@@ -1,6 +1,10 @@
 """`GET /search`, and what it never shows."""
 
+from urllib.parse import quote
+
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Track
 from tests.support.serving import Client
 
 
@@ -99,6 +103,21 @@ async def test_an_empty_filter_is_none_and_a_search_text_has_two_names(client: C
         assert await found(f"tracks?{empty}") == ["Elm", "Maple"], empty
     assert await found("tracks?q=elm&isrc=") == ["Elm"]
     assert await found("artists?query=%20") == ["Bea", "Ada"]
+
+
+async def test_tracks_are_found_by_an_id_of_another_service_in_any_notation(client: Client, store: Store) -> None:
+    artist = (await client.post("artists", {"name": "Ada"})).json["artist"]["id"]
+    made = (await client.post("tracks", {"name": "Maple", "duration": 1, "artists": [artist]})).json["track"]["id"]
+    store.write(Track.update(external_id="6habFhsOp2NvshLv26DqMb").where(Track.id == made).execute).result()
+
+    for text in (
+        "6habFhsOp2NvshLv26DqMb",
+        "spotify:track:6habFhsOp2NvshLv26DqMb",
+        "https://open.spotify.com/intl-de/track/6habFhsOp2NvshLv26DqMb?si=1&utm_source=x",
+    ):
+        answer = await client.get(f"tracks?external_id={quote(text)}")
+        assert [row["id"] for row in answer.json["pagination"]["data"]] == [made], text
+    assert (await client.get("tracks?external_id=spotify:track:6")).json["pagination"]["data"] == []
 
 
 def test_every_search_text_has_both_names() -> None:
