@@ -250,7 +250,7 @@ def read_as(name: str) -> Callable[[str], object]:
 
 def several_names(text: str) -> object:
     found = [lists.counted(text, "1,2", joint) for joint in (*lists.JOINTS, lists.COMMA)]
-    return found, lists.divide(text, (*lists.MARKS, "|")), lists.marks(text)
+    return found, lists.bracketed(f"[{text}]"), lists.divide(text, (*lists.MARKS, "|")), lists.marks(text)
 
 
 def head_of_file(text: str) -> object:
@@ -383,7 +383,10 @@ PLACES: dict[str, Place] = {
     "the name of a file": Place(file_name, multipart.LONGEST_HEAD),
     "a cell": Place(cell, CELL, ("…", "1…", "2026-01-31…"), IN_CELLS),
     "a cell of several names": Place(
-        several_names, CELL, ("…", "a…", "(…"), (" x", "x ", ",", ", ", "\\,", "0,", "&", "(", ") ", "ft. ", " ")
+        several_names,
+        CELL // 8,
+        ("…", "a…", "(…"),
+        (" x", "x ", ",", ", ", "\\,", "0,", "&", "(", ") ", "ft. ", " ", "'", '"', "'a',"),
     ),
     "a row of a catalog": Place(row_of(Catalog), ROW // 32, ("…", "1…", "2026-01-31…", "http://a…"), IN_CELLS),
     "a row of plays": Place(row_of(Plays), CELL, ("…", "2026-01-31 12:00:00.…", "1…"), IN_CELLS),

@@ -194,7 +194,8 @@ COLUMNS: Mapping[str, Column] = {
     "artist": Column(
         "track artist, track artists, artist name, artist names, artists, main artist, main artists,"
         " primary artist, primary artists, display artist, credited artist, performer, artist credit name,"
-        " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band",
+        " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band,"
+        " artist name 1",
         ("Clara Schumann", "Clara Schumann; Fanny Hensel"),
         counted="artists",
         fills="artists",
@@ -202,7 +203,7 @@ COLUMNS: Mapping[str, Column] = {
     "featured_artist": Column(
         "featured artists, featured artist name, featured artist names, featuring artist, featuring artists, featuring,"
         " feat artist, feat artists, feat, ft artist, ft artists, ft, guest artist, guest artists, gastkünstler,"
-        " gastinterpret",
+        f" gastinterpret, {', '.join(f'artist name {number}' for number in range(2, 51))}",
         counted="artists",
     ),
     "album": Column(

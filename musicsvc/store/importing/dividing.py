@@ -109,6 +109,11 @@ def _by_rule(signs: tuple[str, ...], remark: str = "") -> Divided:
 def _as_exported(column: str, field: str, rows: Sequence[Row]) -> Divided | None:
     """Return how a known export joins the names of a column, or None."""
     names = list(dict.fromkeys(name for row in rows for name in row))
+    texts = [cell for row in rows if isinstance(cell := row.get(column), str) and cell]
+    if texts and all(lists.bracketed(cell) is not None for cell in texts):
+        return Divided(
+            "lists in brackets", lambda cell, _: [cell] if (found := lists.bracketed(cell)) is None else found
+        )
     beside = next((name for name in names if headings.counts(field, name)), None)
     if beside is not None:
         joint = lists.joint_of([(row.get(column), row.get(beside)) for row in rows])
@@ -118,7 +123,7 @@ def _as_exported(column: str, field: str, rows: Sequence[Row]) -> Divided | None
         return None
     if field == "genre":
         return Divided("divided at commas", lambda cell, _: lists.split(cell, lists.COMMA))
-    if field == "artist" and not any(SEPARATOR in str(row.get(column)) for row in rows):
+    if field == "artist" and not any(SEPARATOR in cell for cell in texts):
         return Divided("divided at commas without a blank", lambda cell, _: lists.split(cell, lists.CLOSE))
     return None
 

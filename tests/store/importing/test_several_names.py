@@ -125,6 +125,32 @@ SHEETS: Mapping[str, tuple[list[str], dict[str, list[str]], set[str]]] = {
         {"One": ["Ann Example", "Bob Sample"]},
         {"a", "b"},
     ),
+    "lists as Python and JSON write them": (
+        [
+            "track,artist,genre",
+            """One,"['Ann', ""Bob's""]",[]""",
+            """Two,"[""Ann, Example"",""Tim \\""T\\"" Example""]","['a', 'b']\"""",
+        ],
+        {"One": ["Ann", "Bob's"], "Two": ["Ann, Example", 'Tim "T" Example']},
+        {"a", "b"},
+    ),
+    "a column for each artist, as YouTube Music writes them": (
+        [
+            "Video ID,Song Title,Album Title,Artist Name 1,Artist Name 2,Artist Name 3",
+            "v,One,X,Ann & Bob,Cat,Dan",
+            "w,Two,X,Ann & Bob,,",
+        ],
+        {"One": ["Ann & Bob", "Cat", "Dan"], "Two": ["Ann & Bob"]},
+        set(),
+    ),
+    "TuneMyMusic, with the first artist only": (
+        [
+            "Track name,Artist name,Album,Playlist name,Type,ISRC,Spotify - id",
+            '"One","Tyler, The Example","X","Mix","Playlist","GBAYE6800011","1"',
+        ],
+        {"One": ["Tyler, The Example"]},
+        set(),
+    ),
     "any other sheet is divided at semicolons only": (
         ["Track Name,Artist Name,Genres", 'One,"Ann Example, Bob Sample","a,b"', "Two,Ann;Bob,a;c"],
         {"One": ["Ann Example, Bob Sample"], "Two": ["Ann", "Bob"]},
@@ -230,6 +256,17 @@ def test_a_rule_is_kept_for_the_account_and_its_later_tables(files: Files, store
     files.read(later.format("Seven"))
     both, one = ["Ann", "Bob"], ["Ann & Bob"]
     assert files.credits() == {"Two": both, "Three": both, "Four": one, "Five": one, "Six": one, "Seven": one}
+
+
+def test_a_kept_rule_holds_for_tables_of_plays_and_not_for_histories(files: Files) -> None:
+    files.read("Title,Artist\nOne,Ann & Bob\n", divide=["Artist=&"])
+    plays = "Title,Artist,Time\nOne,Ann & Bob,2026-01-01T00:00:00Z\n"
+    assert files.read(plays, Plays, listener="me").counts["plays"].new == 1
+    history = "#AUDIOSCROBBLER/1.1\nAnn & Bob\tX\tTwo\t1\t259\tL\t1714557600\t\n"
+    files.read(history, Plays, listener="me", create_missing=True)
+    assert files.credits() == {"One": ["Ann", "Bob"], "Two": ["Ann & Bob"]}
+    files.read(history.replace("Two", "Three"), Plays, listener="me", create_missing=True, divide=["artist=&"])
+    assert files.credits()["Three"] == ["Ann", "Bob"]
 
 
 def test_a_dry_run_keeps_no_rule(files: Files) -> None:

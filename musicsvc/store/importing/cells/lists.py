@@ -6,8 +6,11 @@ comma within a name as `\,`. The number of ids beside the names tells how many t
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from musicsvc.store.importing.cells.names import SEPARATOR
 
@@ -22,6 +25,9 @@ MARKS = ("&", ",", "/", "+", "x", "feat.", "with", "vs")  # what often stands be
 SPACED, CLOSE = re.compile(r"(?<!\\),\s"), re.compile(r"(?<!\\),(?!\s)(?!(?<=[0-9],)[0-9])")
 JOINTS = (SPACED, CLOSE, re.compile(SEPARATOR))
 COMMA, NEVER = re.compile(","), re.compile(r"(?!)")
+ITEM = re.compile(
+    r"""\s*(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)")\s*(?:,|$)"""
+)  # of a list as Python and JSON write it
 
 
 def signs(text: str) -> tuple[str, ...]:
@@ -55,6 +61,20 @@ def counted(value: Any, ids: Any, joint: re.Pattern[str]) -> Any:
     return names if len(names) == number or isinstance(value, list) else None
 
 
+def bracketed(value: Any) -> Any:
+    """Return the names in a text such as `['Ann', "Bob"]`, or None for another text. A list stays as it is."""
+    if not isinstance(value, str):
+        return value
+    with suppress(orjson.JSONDecodeError):
+        found = orjson.loads(value)
+        return found if isinstance(found, list) and all(isinstance(each, str) for each in found) else None
+    inner, at, found = value.strip()[1:-1], 0, []
+    while at < len(inner) and (item := ITEM.match(inner, at)):
+        found.append((item[1] or item[2] or "").replace("\\'", "'"))
+        at = item.end()
+    return found if value.strip() == f"[{inner}]" and at == len(inner) else None
+
+
 def joint_of(cells: Sequence[tuple[Any, Any]]) -> re.Pattern[str]:
     """Return the joint that fits most of these cells of names, each with the cell of ids beside it."""
     return max(JOINTS, key=lambda joint: sum(counted(value, ids, joint) is not None for value, ids in cells))
@@ -78,12 +98,9 @@ def _without_bracket(part: str) -> str:
 
 @lru_cache(64)
 def _pattern(at: tuple[str, ...]) -> re.Pattern[str]:
-    forms = {form for sign in at for form in SAME.get(sign, (sign,))}
-    return re.compile("|".join(map(_form, sorted(forms, key=len, reverse=True))), re.IGNORECASE)
-
-
-def _form(sign: str) -> str:
-    """Return the pattern of a sign. Before a word there may be a bracket, after an abbreviation no blank."""
-    if sign in ANYWHERE:
-        return re.escape(sign)
-    return rf"(?<=[\s(\[]){re.escape(sign)}" + ("" if sign.endswith(".") else r"(?=\s)")
+    """Return the pattern of signs. Before a word there may be a bracket, after an abbreviation no blank."""
+    forms = sorted({form for sign in at for form in SAME.get(sign, (sign,))}, key=len, reverse=True)
+    signs = "".join(re.escape(form) for form in forms if form in ANYWHERE)
+    words = [re.escape(form) + ("" if form.endswith(".") else r"(?=\s)") for form in forms if form not in ANYWHERE]
+    parts = [*([f"[{signs}]"] if signs else []), *([rf"(?<=[\s(\[])(?:{'|'.join(words)})"] if words else [])]
+    return re.compile("|".join(parts), re.IGNORECASE)
