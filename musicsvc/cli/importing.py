@@ -219,7 +219,7 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
 
     def opened(path: Path) -> records.Reader:
         if listener is None and histories.is_history(path, form, mapped=mapped):
-            raise records.UnclearError(*plays.NO_LISTENER)
+            raise records.UnclearError(plays.NO_LISTENER[0], "Add --listener NAME.")
         return histories.open_file(path, form, sheet, mapped=mapped, encoding=encoding)
 
     chosen = import_run.RunOptions(file, json, refused, options)

@@ -150,6 +150,14 @@ def test_a_track_with_another_date_than_its_album_keeps_it(strict: Strict, store
     assert dates == ["2001-01-01", "2001-01-02"]
 
 
+def test_milliseconds_played_are_not_taken_for_the_time(run: Run, ask: Json, tmp_path: Path) -> None:
+    run("import", "catalog", written(tmp_path, PLAIN))
+    rows = "ts,ms_played,track,artist,listener\n2024-05-01T10:00:00Z,200000,Air,Ann Example,zoe\n"
+    told = ask("import", "plays", written(tmp_path, rows, "plays.csv"))
+    fields = {each["column"]: each["field"] for each in told["columns"]}
+    assert (fields["ts"], fields["ms_played"], told["plays"]["new"]) == ("played_at", "listened_ms", 1)
+
+
 def test_stdin_is_read_as_often_as_needed(
     strict: Strict, run: Run, rows: Callable[[], tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,7 +170,10 @@ class Columns:
     def guess(self, names: Sequence[str], rows: Sequence[Record]) -> None:
         """Guess from the columns' `names` and the first rows which field each fills. Raises UnclearError as `fit`."""
         found = {column: (field, MAPPED) for column, field in self.mapped.items()}
-        keys, missed = {name: headings.keys(name) for name in names}, dict[str, Unread]()
+        missed: dict[str, Unread] = {}
+        owned = {key for name in self.fields for key in headings.known(name, self._synonyms.get(name, ""))}
+        # A heading that is known as it stands, such as `ms_played`, is not taken for another without its unit.
+        keys = {name: forms[:1] if {*forms[:1]} <= owned else forms for name in names if (forms := headings.keys(name))}
         spare: dict[str, str] = {}  # why a column is not used, although a field has such a name
         for name in self.fields:
             taken = next((column for column, field in self.mapped.items() if field == name), None)
