@@ -37,7 +37,7 @@ from musicsvc.store.accounts import email_addresses, passwords, tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.catalog import changes, external_ids, field_texts, genres, identifiers, names
 from musicsvc.store.editing import twins
-from musicsvc.store.engine import name_index
+from musicsvc.store.engine import name_index, name_keys
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.cells import codes, dates, durations, lists, numbers, times
@@ -49,7 +49,6 @@ from musicsvc.store.importing.files.histories import detection
 from musicsvc.store.importing.people import follows
 from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.people.playlists import Playlists
-from musicsvc.store.importing.plays import matching
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions, Kind, RefusedError
 from musicsvc.store.playlists import invites
@@ -260,7 +259,7 @@ def head_of_file(text: str) -> object:
 
 
 def name(text: str) -> object:
-    found = name_index.rank(text, text), genres.slug(text), matching.fold_case(text)
+    found = name_index.rank(text, text), genres.slug(text), name_keys.caseless_key(text)
     return *found, twins._plain.__wrapped__(text), names.WITH_ID.fullmatch(text)
 
 

@@ -2,7 +2,11 @@
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import TypeVar
+
+T = TypeVar("T")
 
 # By the ASCII sign that replaces them. Blanks are what `str.split` does not know as such.
 _TYPOGRAPHIC = {
@@ -38,6 +42,19 @@ def folded_key(name: str) -> str:
         return key.lower()
     letters = "".join(char for char in unicodedata.normalize("NFKD", key) if not _is_accent(char))
     return _plain(letters.casefold().translate(_BASE))
+
+
+def caseless_key(name: str) -> str:
+    """Return the key of a name without case. Accents count."""
+    key = name_key(name)
+    return key.lower() if key.isascii() else unicodedata.normalize("NFC", key.casefold())
+
+
+def closest(found: Iterable[T], names_of: Callable[[T], tuple[str, ...]], wanted: tuple[str, ...]) -> list[T]:
+    """Return those of `found` whose names are written exactly as `wanted` or, if there are none, have the same keys."""
+    keys = tuple(map(name_key, wanted))
+    same = [each for each in found if tuple(map(name_key, names_of(each))) == keys]
+    return [each for each in same if names_of(each) == wanted] or same
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,6 @@ artist also has the names and codes of what was merged into it.
 
 import hashlib
 import sqlite3
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from peewee import SQL, fn
 from musicsvc.store import models
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.merged import ARTIST, TRACK
-from musicsvc.store.engine.name_keys import name_key
+from musicsvc.store.engine.name_keys import caseless_key, closest, name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.plays.listen_rows import Listen
 from musicsvc.store.models import Album, DroppedPlay, Listener, Merged, MergedCredit, Play, TrackArtist
@@ -53,12 +52,6 @@ Code = tuple[str, str | None]  # "id" and an external id, or "isrc" and an ISRC
 Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded name
 
 
-def fold_case(name: str) -> str:
-    """Return the key of the name in a form that ignores case: names that differ only in case have the same form."""
-    key = name_key(name)
-    return key.lower() if key.isascii() else unicodedata.normalize("NFC", key.casefold())
-
-
 @dataclass(slots=True)
 class CatalogIndex:
     """All artists of the catalog by case-folded name, and the tracks of the artists that earlier batches named."""
@@ -70,16 +63,16 @@ class CatalogIndex:
 
     def add(self, artists: Iterable[Artist]) -> None:
         for artist in artists:
-            self.artists[fold_case(artist.name)].append(artist)
+            self.artists[caseless_key(artist.name)].append(artist)
 
     def named(self, listens: Iterable[Listen]) -> set[int]:
         """Return the ids of the artists that these plays may name."""
-        names = {fold_case(name) for listen in listens if listen.track_id is None for name in listen.artists}
+        names = {caseless_key(name) for listen in listens if listen.track_id is None for name in listen.artists}
         return {artist.id for name in names for artist in self.artists.get(name, ())}
 
     def add_track(self, track: Track, artists: Iterable[int]) -> None:
         for artist in artists:
-            self.tracks.setdefault(artist, {}).setdefault(fold_case(track.name), []).append(track)
+            self.tracks.setdefault(artist, {}).setdefault(caseless_key(track.name), []).append(track)
 
     def add_created(self, artists: Collection[Artist]) -> None:
         """Add artists that a batch created, until `forget_created` is called."""
@@ -89,7 +82,7 @@ class CatalogIndex:
     def forget_created(self) -> None:
         """Forget the artists that batches created, and the tracks of all artists, which the next batches load."""
         for artist in self._created:
-            self.artists[fold_case(artist.name)].remove(artist)
+            self.artists[caseless_key(artist.name)].remove(artist)
         self._created.clear()
         self.tracks.clear()
 
@@ -119,7 +112,7 @@ class TrackLookup:
         self.fresh: Tracks = {artist: {} for artist in artists}
         for artist, *values in _by_artists(artists):
             track = Track(*values)
-            self.fresh[artist].setdefault(fold_case(track.name), []).append(track)
+            self.fresh[artist].setdefault(caseless_key(track.name), []).append(track)
 
     def find(self, listen: Listen) -> int | None:
         """Return the id of the play's track, None if no track matches, AMBIGUOUS if several differ only in case."""
@@ -153,13 +146,11 @@ class TrackLookup:
     def managed(self, name: str) -> Artist | None:
         """Return the manager's artist with this name or, if only one has it in other case, that artist. Else None."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
-        exact = [artist for artist in mine if artist.name == name] or [
-            artist for artist in mine if name_key(artist.name) == name_key(name)
-        ]
+        exact = closest(mine, lambda artist: (artist.name,), (name,))
         return min(exact) if exact else mine[0] if len({artist.id for artist in mine}) == 1 else None
 
     def _alike(self, name: str) -> list[Artist]:
-        key = fold_case(name)
+        key = caseless_key(name)
         return [*self._catalog.artists.get(key, ()), *self.created.artists.get(key, ())]
 
     def _named(self, artist: int, key: str) -> list[Track]:
@@ -172,7 +163,7 @@ class TrackLookup:
         The result has pairs of a track and its artist that matches the first artist of the play.
         """
         artists = [self._alike(name) for name in listen.artists]
-        key = fold_case(listen.track or "")
+        key = caseless_key(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
         found = first
         for others in artists[1:]:
@@ -185,11 +176,11 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
     exact = _exact(found, listen)
     if not exact and len({(name_key(artist.name), name_key(track.name)) for track, artist in found}) > 1:
         return AMBIGUOUS
-    album = None if listen.album is None else fold_case(listen.album)
+    album = None if listen.album is None else caseless_key(listen.album)
     ranks = [
         (
             track.credits != len(listen.artists),
-            album is None or track.album is None or fold_case(track.album) != album,
+            album is None or track.album is None or caseless_key(track.album) != album,
             artist.manager != manager,
             track.id,
         )
@@ -199,14 +190,8 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
 
 
 def _exact(found: Collection[tuple[Track, Artist]], listen: Listen) -> list[tuple[Track, Artist]]:
-    """Return the candidates in `found` whose track name and first artist are written exactly as in the row.
-
-    If there are none, return those whose names have the same keys.
-    """
-    wanted = (listen.artists[0], listen.track)
-    keys = tuple(name_key(name or "") for name in wanted)
-    same = [pair for pair in found if (name_key(pair[1].name), name_key(pair[0].name)) == keys]
-    return [(track, artist) for track, artist in same if (artist.name, track.name) == wanted] or same
+    """Return the candidates in `found` whose track name and first artist are those of the row."""
+    return closest(found, lambda pair: (pair[1].name, pair[0].name), (listen.artists[0], listen.track or ""))
 
 
 def _by_code(find: Callable[[Any], list[Any]], codes: Collection[str], manager: int | None) -> dict[str, list[int]]:
