@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple, cast
 
 from musicsvc.store.importing.files.lines import Line, Lines
-from musicsvc.store.importing.files.records import HEADINGS_WITHIN, LONGEST_ROW, TOO_LONG, headings_at
+from musicsvc.store.importing.files.records import HEADINGS_WITHIN, LONGEST_ROW, MOST_COLUMNS, TOO_LONG, headings_at
 
 SEPARATORS = ",;\t|"
 NAMED = re.compile(r'"?sep=([^"\w])"?[\r\n]*')  # the first line of a file for Excel
@@ -84,17 +84,19 @@ class Rows:
 
     def _quoted(self, line: Line) -> Row:
         """Return the row that begins with a line that has a quote."""
+        if line[0] < self._known:
+            return self._careful(line)
         self._first, self._more = line, []
         try:
             return line[0], next(self._cells), "", ""
         except (csv.Error, StopIteration):
+            self.use(Dialect(self.sign, self._width, 0))  # this reader has ended
+            self._queue.extendleft(reversed(self._more))
             return self._careful(line)
 
     def _careful(self, line: Line) -> Row:
         """Return the row that begins with a line, and of which the csv module makes none."""
         number, text, _ = line
-        self.use(Dialect(self.sign, self._width, 0))  # the other reader has ended
-        self._queue.extendleft(reversed(self._more))
         cells, is_open, fault = divide(text, self.sign)
         if is_open and (whole := self._go_on(line, [*cells])) is not None:
             return whole
@@ -188,13 +190,14 @@ def _tried(lines: Sequence[Line], sign: str) -> tuple[tuple[int, int], Dialect]:
 def divide(text: str, sign: str, *, within: bool = False) -> tuple[Cells, bool, str]:
     """Divide a line into cells. Return also whether the last one has no closing quote, and what is wrong with quotes.
 
-    `within`: the line begins within quotes, between which there can be tabs on one line only.
+    `within`: the line begins within quotes, between which there can be tabs on one line only. What has wrong quotes has
+    at most MOST_COLUMNS cells.
     """
     body = text.rstrip("\r\n")
     tabbed = sign == "\t"
     cells: Cells = []
     at = 0
-    while True:
+    while len(cells) <= MOST_COLUMNS:
         if within or OPENING.match(body, at):
             found = cast("re.Match[str]", QUOTED.match(body, at if within else body.index('"', at) + 1))
             cell, behind = found[1].replace('""', '"'), body[found.end() : found.end() + 1]
@@ -214,3 +217,4 @@ def divide(text: str, sign: str, *, within: bool = False) -> tuple[Cells, bool, 
             return [*cells, body[at:]], False, ""
         cells.append(body[at:stop])
         at = stop + 1
+    return cells, False, TORN
