@@ -24,10 +24,9 @@ KINDS: Mapping[Noun, tuple[str, str]] = {  # what each service calls them
     "album": ("album|show", "release|release-group"),
     "playlist": ("playlist", "playlist"),
 }
-OF_SPOTIFY, OF_MUSICBRAINZ = (
-    {noun: re.compile(form.format(kinds=kinds[place]), re.ASCII | re.IGNORECASE) for noun, kinds in KINDS.items()}
-    for place, form in enumerate((SPOTIFY, MUSICBRAINZ))
-)
+FLAGS = re.ASCII | re.IGNORECASE
+OF_SPOTIFY = {noun: re.compile(SPOTIFY.format(kinds=kinds[0]), FLAGS) for noun, kinds in KINDS.items()}
+OF_MUSICBRAINZ = {noun: re.compile(MUSICBRAINZ.format(kinds=kinds[1]), FLAGS) for noun, kinds in KINDS.items()}
 
 
 def bare(text: str, noun: Noun) -> str:

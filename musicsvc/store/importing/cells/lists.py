@@ -22,12 +22,12 @@ ALIKE = (("feat.", "featuring", "feat", "ft.", "ft"), ("vs", "vs.", "versus"), (
 SAME = {form: group for group in ALIKE for form in group}
 MARKS = ("&", ",", "/", "+", "x", "feat.", "with", "vs")  # what often stands between the names of several artists
 # The joints are commas with a blank, without one, and semicolons. A comma between digits is part of a number.
-SPACED, CLOSE = re.compile(r"(?<!\\),\s"), re.compile(r"(?<!\\),(?!\s)(?!(?<=[0-9],)[0-9])")
-JOINTS = (SPACED, CLOSE, re.compile(SEPARATOR))
-COMMA, NEVER = re.compile(","), re.compile(r"(?!)")
-ITEM = re.compile(
-    r"""\s*(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)")\s*(?:,|$)"""
-)  # of a list as Python and JSON write it
+SPACED = re.compile(r"(?<!\\),\s")
+CLOSE = re.compile(r"(?<!\\),(?!\s)(?!(?<=[0-9],)[0-9])")
+SEMICOLON = re.compile(SEPARATOR)
+JOINTS = (SPACED, CLOSE, SEMICOLON)
+COMMA = re.compile(",")
+ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")  # of a list as Python writes it
 
 
 def signs(text: str) -> tuple[str, ...]:
@@ -51,13 +51,13 @@ def divide(value: Any, at: tuple[str, ...]) -> list[Any]:
 
 def split(value: Any, joint: re.Pattern[str]) -> Any:
     """Return the names in a text of an export that joins them by `joint`. A list stays as it is."""
-    return value if isinstance(value, list) else [part.strip().replace("\\,", ",") for part in joint.split(str(value))]
+    return value if isinstance(value, list) else [_plain(part) for part in joint.split(str(value))]
 
 
 def counted(value: Any, ids: Any, joint: re.Pattern[str]) -> Any:
     """Return the names in a text like `split`, as many as there are `ids`; None if there are more or fewer."""
     number = len(ids) if isinstance(ids, list) else 1 + max(map(str(ids or "").count, (",", SEPARATOR)))
-    names = split(value, joint if number > 1 else NEVER)
+    names = split(value, joint) if number > 1 or isinstance(value, list) else [_plain(str(value))]
     return names if len(names) == number or isinstance(value, list) else None
 
 
@@ -69,15 +69,19 @@ def bracketed(value: Any) -> Any:
         found = orjson.loads(value)
         return found if isinstance(found, list) and all(isinstance(each, str) for each in found) else None
     inner, at, found = value.strip()[1:-1], 0, []
-    while at < len(inner) and (item := ITEM.match(inner, at)):
+    while item := ITEM.match(inner, at):
         found.append((item[1] or item[2] or "").replace("\\'", "'"))
-        at = item.end()
+        at = item.end() + len(", ") * inner.startswith(", ", item.end())
     return found if value.strip() == f"[{inner}]" and at == len(inner) else None
 
 
 def joint_of(cells: Sequence[tuple[Any, Any]]) -> re.Pattern[str]:
     """Return the joint that fits most of these cells of names, each with the cell of ids beside it."""
     return max(JOINTS, key=lambda joint: sum(counted(value, ids, joint) is not None for value, ids in cells))
+
+
+def _plain(part: str) -> str:
+    return part.strip().replace("\\,", ",")
 
 
 def _names(text: str, at: tuple[str, ...]) -> Collection[str]:
