@@ -1,4 +1,4 @@
-"""What an import did not take is said, cell by cell and column by column, and `--strict` refuses the file for it."""
+"""Account of what an import did not take, cell by cell and column by column, for which `--strict` refuses a file."""
 
 import json
 from collections.abc import Callable

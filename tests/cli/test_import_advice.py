@@ -1,4 +1,4 @@
-"""What messages of imports advise is done, and helps."""
+"""Advice in messages of imports: it is done, and helps."""
 
 import json
 from pathlib import Path
