@@ -1,4 +1,4 @@
-"""How tables in text are written: separators, quotes, line ends, encodings, rows above the headings."""
+"""Tables in text, however they are written: separators, quotes, line ends, encodings, rows above the headings."""
 
 import csv
 import gzip

@@ -21,7 +21,7 @@ Row = tuple[int, Cells | None, str, str]  # its first line, and its cells, or wh
 
 
 class Dialect(NamedTuple):
-    """How a table is written: its separator, the number of its columns, and the line of its headings."""
+    """The way a table is written: its separator, the number of its columns, and the line of its headings."""
 
     sign: str
     width: int

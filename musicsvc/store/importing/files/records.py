@@ -91,7 +91,7 @@ class Reader(ABC):
 
     @property
     def remarks(self) -> Sequence[Remark]:
-        """What the file left open."""
+        """The sentences about what the file left open."""
         if not self.skipped:
             return ()
         lines = "lines" if len(self.skipped) > 1 else "line"
