@@ -119,7 +119,7 @@ class ImportSummary:
 
     @property
     def objections(self) -> list[str]:
-        """What `--strict` refuses, in words."""
+        """The reasons for which `--strict` refuses the file, in words."""
         left_out, unread = sum(each.count for each in self.left_out.values()) - self.zeros, len(self.unread)
         found = (
             (len(self.refused), f"{quantity(len(self.refused), 'row')} refused"),
