@@ -32,7 +32,7 @@ class Play(Table):
     duration_ms = BigIntegerField(null=True)
     reporter = BigIntegerField(default=0)  # the account that reported it through the API
     import_id = BigIntegerField(null=True)  # the `ImportRun` that brought it
-    names_hash = BigIntegerField(null=True)  # of the names by which an imported row named its track
+    names_hash = BigIntegerField(null=True)  # of the names in an imported row; negative: its time is cut to the minute
     reported_at = BigIntegerField(null=True)  # or imported; None for fixtures
 
     class Meta:

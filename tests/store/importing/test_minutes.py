@@ -24,6 +24,7 @@ from musicsvc.store.models import Listener, Play, Track
 from musicsvc.store.plays import verify
 from musicsvc.store.plays.rollups import listeners
 from tests.conftest import NOW
+from tests.support.bounds import Bounds
 from tests.support.history_files import write
 from tests.support.import_files import quiet
 from tests.support.plays_import import tally
@@ -167,13 +168,23 @@ def test_in_an_archive_both_histories_are_one(store: Store, imports: Import) -> 
     require_right_counts(store)
 
 
-def test_across_batches_a_row_stands_for_one_play(store: Store, imports: Import, bounds: Any) -> None:
+def test_across_batches_a_row_stands_for_one_play(store: Store, imports: Import, bounds: Bounds) -> None:
     bounds(rows_a_unit=1)
     plays = [Heard("Rag", at, 31_000) for at in (3, 45, 62)]
     for order in ((uts, minutes), (minutes, uts)):
         for form in order:
             imports(form(plays), order[0].__name__)
         assert [at for _, at in heard(store, order[0].__name__)] == [3, 45, 62]
+
+
+@pytest.mark.parametrize("rows", [1, 2000])
+def test_two_rows_do_not_stand_for_the_same_play(store: Store, imports: Import, bounds: Bounds, rows: int) -> None:
+    bounds(rows_a_unit=rows)
+    plays = [Heard("Rag", 40, 35_000), Heard("Rag", 76, 40_000)]  # the minute of the second row contains both
+    imports(extended(plays[:1]))
+    assert tally(imports(account(plays))) == (1, 1, 0)
+    assert tally(imports(extended(plays))) == (0, 2, 0)
+    assert heard(store) == [("Rag", 40), ("Rag", 76)]
 
 
 def test_the_play_belongs_to_the_first_import_and_goes_with_it(store: Store, imports: Import) -> None:

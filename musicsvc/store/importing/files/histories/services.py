@@ -180,7 +180,10 @@ def lastfmstats(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def youtube_music(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-    """Return the fields of a play. The artist is the channel, such as `Ann Example - Topic`, the track the title."""
+    """Return the fields of a play, whose artist is the channel, such as `Ann Example - Topic`.
+
+    Raises KeyError for a title in an unknown language.
+    """
     if entry["header"] != "YouTube Music":
         return "no_music"
     if not entry.get("subtitles"):
