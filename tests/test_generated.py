@@ -10,6 +10,7 @@ import pytest
 from musicsvc.cli import reference
 from musicsvc.server.openapi import document as openapi
 from musicsvc.server.openapi import listing
+from musicsvc.store.importing.cells.listing import table
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -31,3 +32,10 @@ def test_the_file_is_what_the_code_makes(file: str) -> None:
     # The first lines that differ; pytest would compare thousands of lines, which takes minutes.
     differs = next((pair for pair in zip_longest(made, written) if pair[0] != pair[1]), None)
     assert differs is None, f"run: docs/generate (docs/{file})"
+
+
+def test_the_documentation_lists_all_notations_of_cells() -> None:
+    missing = [
+        line for line in table().splitlines() if line not in (DOCS / "import.md").read_text("utf-8").splitlines()
+    ]
+    assert missing == [], "write what cells.listing.table() returns into docs/import.md, Durations and dates"

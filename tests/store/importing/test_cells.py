@@ -15,6 +15,7 @@ from musicsvc.store.importing.cells.listing import KINDS
 from musicsvc.store.importing.cells.notations import Notation, PartlyError, Sample
 
 FITS = {"date": dates.fit, "time": times.fit, "duration": durations.fit}
+DEFAULTS = {"date": dates.day, "time": times.instant, "duration": durations.milliseconds}
 PARSERS: dict[str, Any] = {
     "text": lambda cell: names.text(names.unmarked(cell), 99),
     "several names": lambda cell: names.several(cell, 99),
@@ -39,11 +40,11 @@ def meaning(parse: Any, cell: object) -> object:
 
 @pytest.mark.parametrize(("kind", "notation"), NOTATIONS, ids=[f"{kind}: {each.name}" for kind, each in NOTATIONS])
 def test_each_notation_means_what_its_examples_say(kind: str, notation: Notation) -> None:
-    plain = times.instant if kind == "time" else PARSERS.get(kind, lambda cell: cell)
-    for cell, value in notation.examples.items():
+    assert notation.cells
+    for cell, plain in notation.cells.items():
         sample = Sample([(2, cell)], durations.FORMS.get(notation.form, 0))
-        parse = FITS[kind](sample).parse if kind in FITS else PARSERS[kind]
-        assert meaning(parse, cell) == meaning(plain, value), cell
+        parse, parse_plain = (FITS[kind](sample).parse, DEFAULTS[kind]) if kind in FITS else (PARSERS[kind],) * 2
+        assert meaning(parse, cell) == meaning(parse_plain, plain), cell
 
 
 @given(some.dates())

@@ -56,31 +56,18 @@ def upc(value: Any) -> str | None:
     return identifiers.upc(digits.zfill(identifiers.UPC_DIGITS))
 
 
-UPC, CODE = "036000291452", "GBAYE6800011"
 UPCS = (
-    Notation(
-        "12 digits (UPC) or 13 (EAN), with or without blanks and hyphens",
-        upc,
-        {UPC: UPC, "0 36000 29145 2": UPC, "4-006381-333931": "4006381333931"},
-    ),
-    Notation(
-        "without the zeros in front, or with a fraction",
-        upc,
-        {"36000291452": UPC, "36000291452.0": UPC, f"'{UPC}": UPC},
-        source="spreadsheets",
-    ),
-    Notation("14 digits (GTIN-14) with zeros in front", upc, {f"00{UPC}": UPC}, source="distributors"),
-)
+    Notation("12 digits (UPC) or 13 (EAN), with or without blanks and hyphens", upc,
+             "036000291452 = 036000291452 | 0 36000 29145 2 = 036000291452 | 4-006381-333931 = 4006381333931"),
+    Notation("without the zeros in front, or with a fraction or an apostrophe", upc,
+             "36000291452 = 036000291452 | 36000291452.0 = 036000291452 | '036000291452 = 036000291452",
+             source="spreadsheets"),
+    Notation("14 digits (GTIN-14) with zeros in front", upc, "00036000291452 = 036000291452", source="distributors"),
+)  # fmt: skip
 ISRCS = (
-    Notation(
-        "12 letters and digits, with or without blanks and hyphens",
-        isrc,
-        {CODE: CODE, "gb-aye-68-00011": CODE, "GB AYE 68 00011": CODE, f"ISRC {CODE}": CODE, f"'{CODE}": CODE},
-    ),
-    Notation(
-        "several, of which the first is taken",
-        isrc,
-        {f"{CODE};GBAYE6800012": CODE, f"{CODE}, GBAYE6800012": CODE},
-        source="MusicBrainz Picard",
-    ),
-)
+    Notation("12 letters and digits, with or without blanks and hyphens", isrc,
+             "GBAYE6800011 = GBAYE6800011 | gb-aye-68-00011 = GBAYE6800011 | GB AYE 68 00011 = GBAYE6800011 |"
+             " ISRC GBAYE6800011 = GBAYE6800011"),
+    Notation("several: the first is taken, and the cell is counted as left out", isrc,
+             "GBAYE6800011;GBAYE6800012 = GBAYE6800011 | GBAYE6800011, GBAYE6800012 = GBAYE6800011", source="Picard"),
+)  # fmt: skip

@@ -1,7 +1,7 @@
 """Cells with dates."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from musicsvc.store.importing.cells.notations import LONGEST, Fitted, Notation, 
 PLAIN = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ][0-9]{2}:[0-9:.]{2,}Z?)?")
 YEAR_FIRST = re.compile(r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})")
 COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
-YEAR = re.compile(r"([0-9]{4})(?:[-/]([0-9]{1,2})|\.0)?")
+YEAR = re.compile(r"([0-9]{4})(?:[-/]([0-9]{1,2})|\.0)?()")
 DOTTED = re.compile(r"([0-9]{1,2})\. ?([0-9]{1,2})\. ?([0-9]{4}|[0-9]{2})")
 SLASHED = re.compile(r"([0-9]{1,2})([/-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})")
 CLOCK = re.compile(
@@ -81,34 +81,14 @@ class Day(NamedTuple):
     padded: str | None
 
 
-def _year_first(text: str) -> Parts | None:
-    found = YEAR_FIRST.fullmatch(text)
-    return found and (found[1], found[3], found[4])
+def _at(pattern: re.Pattern[str], year: int, month: int, day: int) -> Callable[[str], Parts | None]:
+    """Return the reader of a pattern whose groups with these numbers are year, month and day."""
 
+    def parts_of(text: str) -> Parts | None:
+        found = pattern.fullmatch(text)
+        return found and (found[year], found[month] or "", found[day] or "")
 
-def _compact(text: str) -> Parts | None:
-    found = COMPACT.fullmatch(text)
-    return found and (found[1], found[2], found[3])
-
-
-def _year(text: str) -> Parts | None:
-    found = YEAR.fullmatch(text)
-    return found and (found[1], found[2] or "", "")
-
-
-def _dotted(text: str) -> Parts | None:
-    found = DOTTED.fullmatch(text)
-    return found and (found[3], found[2], found[1])
-
-
-def _day_month(text: str) -> Parts | None:
-    found = SLASHED.fullmatch(text)
-    return found and (found[4], found[3], found[1])
-
-
-def _month_day(text: str) -> Parts | None:
-    found = SLASHED.fullmatch(text)
-    return found and (found[4], found[1], found[3])
+    return parts_of
 
 
 def _either(text: str) -> Parts | None:
@@ -136,64 +116,24 @@ def _worded(text: str) -> Parts | None:
 
 
 NOTATIONS = (
-    Notation(
-        "year, month, day",
-        _year_first,
-        {
-            "2026-10-15": "2026-10-15",
-            "2024/03/21": "2024-03-21",
-            "2024.3.1": "2024-03-01",
-            "2026-10-15 00:00": "2026-10-15",
-        },
-        source="ISO 8601, databases, East Asia",
-    ),
-    Notation("year, month, day without signs", _compact, {"20240321": "2024-03-21"}, source="ISO 8601, DDEX, tags"),
-    Notation(
-        "year, or year and month: the first day, counted",
-        _year,
-        {"1999": "1999-01-01", "2005-10": "2005-10-01", "2005/10": "2005-10-01"},
-        source="Spotify, MusicBrainz",
-    ),
-    Notation(
-        "zeros for what is unknown, counted",
-        _year_first,
-        {"1999-05-00": "1999-05-01", "1999-00-00": "1999-01-01", "0000-00-00": None},
-        source="MySQL, Discogs",
-    ),
-    Notation(
-        "day.month.year",
-        _dotted,
-        {"15.10.2026": "2026-10-15", "1. 2. 2026": "2026-02-01", "21.03.24": "2024-03-21"},
-        source="German sheets",
-    ),
-    Notation(
-        "with the name of the month, in English, German, French or Spanish",
-        _worded,
-        {
-            "21-Mar-24": "2024-03-21",
-            "21 Mar 2024": "2024-03-21",
-            "March 21, 2024": "2024-03-21",
-            "21. März 2024": "2024-03-21",
-            "May 2005": "2005-05-01",
-        },
-        source="Excel, Discogs, Bandcamp",
-    ),
-    Notation(
-        "day/month/year, if the column shows it or `--date-format` says it",
-        _day_month,
-        {"15/10/2026": "2026-10-15", "21-03-2024": "2024-03-21"},
-        "DMY",
-        "British sheets",
-    ),
-    Notation(
-        "month/day/year, likewise",
-        _month_day,
-        {"10/15/2026": "2026-10-15", "3/21/24": "2024-03-21"},
-        "MDY",
-        "American sheets",
-    ),
-    Notation("the same number for day and month", _either, {"10/10/2026": "2026-10-10"}, "either"),
-)
+    Notation("year, month, day", _at(YEAR_FIRST, 1, 3, 4), "2026-10-15 = 2026-10-15 | 2024/03/21 = 2024-03-21 |"
+             " 2024.3.1 = 2024-03-01 | 2026-10-15 00:00 = 2026-10-15", source="ISO 8601, databases, East Asia"),
+    Notation("year, month, day without signs", _at(COMPACT, 1, 2, 3), "20240321 = 2024-03-21", source="DDEX, tags"),
+    Notation("year, or year and month: the first day, counted", _at(YEAR, 1, 2, 3),
+             "1999 = 1999-01-01 | 2005-10 = 2005-10-01 | 2005/10 = 2005-10-01", source="Spotify, MusicBrainz"),
+    Notation("zeros for what is unknown, counted", _at(YEAR_FIRST, 1, 3, 4),
+             "1999-05-00 = 1999-05-01 | 1999-00-00 = 1999-01-01 | 0000-00-00 = ", source="MySQL, Discogs"),
+    Notation("day.month.year", _at(DOTTED, 3, 2, 1),
+             "15.10.2026 = 2026-10-15 | 1. 2. 2026 = 2026-02-01 | 21.03.24 = 2024-03-21", source="German sheets"),
+    Notation("with the name of the month, in English, German, French or Spanish", _worded,
+             "21-Mar-24 = 2024-03-21 | 21 Mar 2024 = 2024-03-21 | March 21, 2024 = 2024-03-21 |"
+             " 21. März 2024 = 2024-03-21 | May 2005 = 2005-05-01", source="Excel, Discogs, Bandcamp"),
+    Notation("day/month/year, if the column shows it or `--date-format` says it", _at(SLASHED, 4, 3, 1),
+             "15/10/2026 = 2026-10-15 | 21-03-2024 = 2024-03-21", "DMY", "British sheets"),
+    Notation("month/day/year, likewise", _at(SLASHED, 4, 1, 3),
+             "10/15/2026 = 2026-10-15 | 3/21/24 = 2024-03-21", "MDY", "American sheets"),
+    Notation("the same number for day and month", _either, "10/10/2026 = 2026-10-10", "either"),
+)  # fmt: skip
 
 
 def without_clock(text: str) -> tuple[str, str]:

@@ -83,41 +83,24 @@ def _numbers(text: str, form: str) -> Decimal | None:
 
 
 NOTATIONS = (
-    Notation("m:ss or h:mm:ss", _clock, {"3:45": 225_000, "1:02:03": 3_723_000, "3:45.5": 225_500}, "clock", "players"),
-    Notation(
-        "m:ss that a spreadsheet took for hours and minutes: most seconds are 00, and one has an hour or more",
-        _shifted,
-        {"3:45:00": 225_000, "12:30:00": 750_000},
-        "shifted",
-        "Excel, LibreOffice",
-    ),
-    Notation(
-        "ISO 8601", _iso, {"PT3M45S": 225_000, "PT225.5S": 225_500, "P0DT0H3M45S": 225_000}, source="DDEX, YouTube"
-    ),
-    Notation(
-        "numbers with units",
-        _worded,
-        {"3m 45s": 225_000, "3 min 45 sec": 225_000, "3'45\"": 225_000, "225 s": 225_000, "3 Min. 45 Sek.": 225_000},
-        source="people, Genius",
-    ),
-    Notation(
-        "seconds: the heading says so, or the median of a column without a unit is below 10,000",
-        partial(_numbers, form="seconds"),
-        {"225": 225_000, "222.5": 222_500, "222,5": 222_500},
-        "seconds",
-        "iTunes, MusicBrainz Picard",
-    ),
-    Notation(
-        "minutes: the heading says so", partial(_numbers, form="minutes"), {"3.75": 225_000, "3,75": 225_000}, "minutes"
-    ),
-    Notation(
-        "milliseconds",
-        partial(_numbers, form="milliseconds"),
-        {"225000": 225_000, "225,000": 225_000, "225000.4": 225_000},
-        "milliseconds",
-        "Spotify, MusicBrainz",
-    ),
-)
+    Notation("m:ss or h:mm:ss", _clock, "3:45 = 225000 | 1:02:03 = 3723000 | 3:45.5 = 225500", "clock", "players"),
+    Notation("m:ss that a spreadsheet took for hours and minutes: most seconds are 00, and one has an hour or more",
+             _shifted, "3:45:00 = 225000 | 12:30:00 = 750000", "shifted", "Excel, LibreOffice"),
+    Notation("ISO 8601", _iso, "PT3M45S = 225000 | PT225.5S = 225500 | P0DT0H3M45S = 225000", source="DDEX, YouTube"),
+    Notation("numbers with units", _worded, "3m 45s = 225000 | 3 min 45 sec = 225000 | 3'45\" = 225000 |"
+             " 225 s = 225000 | 3 Min. 45 Sek. = 225000", source="people"),
+    Notation("seconds: the heading says so, or the median of a column without a unit is below 10,000",
+             partial(_numbers, form="seconds"), "225 = 225000 | 222.5 = 222500 | 222,5 = 222500", "seconds", "iTunes"),
+    Notation("minutes: the heading says so", partial(_numbers, form="minutes"),
+             "3.75 = 225000 | 3,75 = 225000", "minutes"),
+    Notation("milliseconds", partial(_numbers, form="milliseconds"),
+             "225000 = 225000 | 225,000 = 225000 | 225000.4 = 225000", "milliseconds", "Spotify, MusicBrainz"),
+)  # fmt: skip
+
+
+def _of_time(value: time | timedelta, form: str) -> Decimal | None:
+    length = Decimal(str(span(value))) * 1000
+    return length if form != "shifted" else None if length % (MINUTE * 1000) else length / MINUTE
 
 
 @cache
@@ -127,16 +110,13 @@ def reader(form: str) -> Parse:
 
     def parse(value: Any) -> int | None:
         if scale and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < LONGEST_NUMBER:
-            return whole(int(value) * scale, 0, LONGEST_DURATION)
+            length = int(value) * scale
+            return length if length <= LONGEST_DURATION else whole(length, 0, LONGEST_DURATION)
         if is_blank(value):
             return None
         found: Decimal | int | None = None
         if isinstance(value, time | timedelta):
-            length = Decimal(str(span(value))) * 1000
-            if form != "shifted":
-                found = length
-            elif not length % (MINUTE * 1000):
-                found = length / MINUTE
+            found = _of_time(value, form)
         elif isinstance(value, str):
             found = read(NOTATIONS, value.strip(), form)
         elif scale and not isinstance(value, bool):

@@ -26,7 +26,7 @@ def table() -> str:
     lines = ["| cell | notation | examples | found in |", "|---|---|---|---|"]
     for kind, notations in KINDS.items():
         for each in notations:
-            examples = ", ".join(f"`{cell.strip()}`" for cell in each.examples).replace("|", "\\|")
+            examples = ", ".join(f"`{cell.strip()}`" for cell in each.cells).replace("|", "\\|")
             lines.append(f"| {kind} | {each.name} | {examples} | {each.source} |".replace("  ", " "))
             kind = ""  # noqa: PLW2901 - named once
     return "\n".join(lines)

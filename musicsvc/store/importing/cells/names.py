@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.notations import Notation
-from musicsvc.wording import CONTROLS, LONGEST_NAME, is_url, is_visible
+from musicsvc.wording import CONTROLS, is_url, is_visible
 
 MOST_NAMES = 1_000  # in a cell
 URL_LENGTH = 2048
@@ -87,13 +86,7 @@ def unmarked(value: Any) -> Any:
 
 
 NOTATIONS = (
-    Notation("a text without the blanks around it", str, {" Rag ": "Rag"}),
-    Notation('="text", in a column of which most cells are so', unmarked, {'="Rag"': "Rag"}, source="spreadsheets"),
+    Notation("a text without the blanks around it", str, "Rag = Rag"),
+    Notation('="text", if most cells of the column are so', unmarked, '="Rag" = Rag', source="spreadsheets"),
 )
-LISTS = (
-    Notation(
-        "texts with semicolons between them, or a list of JSON or Parquet",
-        partial(several, longest=LONGEST_NAME),
-        {"Ann; Bea": "Ann;Bea"},
-    ),
-)
+LISTS = (Notation("texts with semicolons between them, or a list of JSON or Parquet", str, "Ann; Bea = Ann;Bea"),)

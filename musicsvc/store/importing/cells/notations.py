@@ -1,6 +1,6 @@
 """What all kinds of cells share: notations, and what a column decides of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 LONGEST = 64  # characters of a cell that is no text
@@ -8,7 +8,7 @@ Parse = Callable[[Any], Any]
 
 
 class Notation(NamedTuple):
-    """A way to write a kind of cell, and cells with their meanings.
+    """A way to write a kind of cell. `examples`: cells with their plain forms, such as `3:45 = 225000 | 0:07 = 7000`.
 
     `read` returns the value of a text, or None if it is written otherwise, and raises ValueError for one that is wrong.
     `form`: the decision of a column that the notation needs. `source`: who writes so.
@@ -16,9 +16,15 @@ class Notation(NamedTuple):
 
     name: str
     read: Callable[[str], Any]
-    examples: Mapping[str, Any]
+    examples: str = ""
     form: str = ""
     source: str = ""
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The examples: plain forms by cell."""
+        found = (each.rpartition(" = ") for each in self.examples.split(" | ") if each)
+        return {cell: plain.strip() for cell, _, plain in found}
 
 
 class Sample(NamedTuple):

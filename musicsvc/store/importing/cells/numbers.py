@@ -98,10 +98,10 @@ def _first(found: re.Match[str] | None) -> str | None:
 
 
 NOTATIONS = (
-    Notation("a number", readings, {"120": 120, "119.6": 120, "1.2e2": 120}),
-    Notation("with a decimal comma, or with commas between thousands", readings, {"119,6": 120, "120,000": 120}),
+    Notation("a number", readings, "120 = 120 | 119.6 = 120 | 1.2e2 = 120"),
+    Notation("with a decimal comma, or with commas between thousands", readings, "119,6 = 120 | 120,000 = 120"),
 )
 PLACES = (
-    Notation("number/total", lambda text: _first(PLACE.fullmatch(text)), {"3/15": 3, "03 of 15": 3}, source="MP3 tags"),
-    Notation("0: none", lambda text: _first(ZERO.fullmatch(text)), {"0": None, "0/15": None}, source="players"),
+    Notation("number/total", lambda text: _first(PLACE.fullmatch(text)), "3/15 = 3 | 03 of 15 = 3", source="MP3 tags"),
+    Notation("0: none", lambda text: _first(ZERO.fullmatch(text)), "0 =  | 0/15 = ", source="players"),
 )

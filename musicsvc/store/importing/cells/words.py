@@ -93,14 +93,14 @@ def _meaning(value: Any, words: Mapping[str, T], expected: str) -> T:
 
 
 FLAG_NOTATIONS = (
-    Notation("yes", flag, dict.fromkeys(TRUE, True)),
-    Notation("no", flag, dict.fromkeys([*FALSE, "not explicit", "nicht explizit"], False)),
+    Notation("yes", flag, " | ".join(f"{word} = true" for word in TRUE)),
+    Notation("no", flag, " | ".join(f"{word} = false" for word in (*FALSE, "not explicit", "nicht explizit"))),
 )
 KEY_NOTATIONS = (
-    Notation("a note", key, {"C": "C", "f#": "F#", "B♭": "A#"}),
-    Notation("a number from C upwards; -1 is none", key, {"6": "F#", "-1": None}, source="Spotify"),
+    Notation("a note", key, "C = C | f# = F# | B♭ = A#"),
+    Notation("a number from C upwards; -1 is none", key, "6 = F# | -1 = ", source="Spotify"),
 )
 SCALE_NOTATIONS = (
-    Notation("a word", scale, {"Major": "Major", "min": "Minor"}),
-    Notation("a mode", scale, {"1": "Major", "0": "Minor"}, source="Spotify"),
+    Notation("a word", scale, "Major = Major | min = Minor"),
+    Notation("a mode", scale, "1 = Major | 0 = Minor", source="Spotify"),
 )
