@@ -239,7 +239,8 @@ def _print_artists(session: Session, summary: ImportSummary) -> None:
         column = next((each.column for each in summary.columns if each.field == "artist"), "artist")
         signs = " ".join(dict.fromkeys(mark for _, marks in found for mark in marks))
         option = escape_controls(f'--divide "{cut(column)}={signs}"')
-        session.echo(f"Names with signs in parentheses may be several artists. To divide some: {option}")
+        told = "Names with signs in parentheses may be several artists. To divide some, give all signs of their column"
+        session.echo(f"{told}: {option}")
 
 
 def _taken(guess: Guess) -> str:

@@ -82,7 +82,7 @@ def test_an_import_names_its_new_artists_and_says_how_to_divide_those_that_may_b
     printed = run("import", "catalog", str(file), "--dry-run").stderr.splitlines()
     assert "New artists: A & B (&), C x A (x), A." in printed
     (told,) = [line for line in printed if "may be several" in line]
-    option = shlex.split(told.partition("To divide some: ")[2])
+    option = shlex.split(told.partition("all signs of their column: ")[2])
     assert option == ["--divide", "Credited artist=& x"]
     found = ask("import", "catalog", str(file), *option)
     assert found["new_artists"] == [{"name": name, "marks": []} for name in ("A", "B", "C")]

@@ -23,7 +23,7 @@ NONE: Rules = {}
 
 
 class Divided(NamedTuple):
-    """How a column is divided. `parts`: returns the names of a cell in a row, None if they are not as many as ids."""
+    """The way a column is divided. `parts`: returns the names of a cell in a row, None if ids differ in number."""
 
     written: str
     parts: Callable[[Any, Row], Any]
@@ -31,7 +31,7 @@ class Divided(NamedTuple):
 
 
 class Dividing:
-    """How the columns of an import are divided. `kept`: the rules of its account, by `headings.key`."""
+    """The ways the columns of an import are divided. `kept`: the rules of its account, by `headings.key`."""
 
     def __init__(self, pairs: Iterable[str]) -> None:
         """Take rules such as `Artist=& feat.`, of a column or of a field. Raises Invalid for a malformed one."""
