@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import TypeVar
 
@@ -50,11 +50,12 @@ def caseless_key(name: str) -> str:
     return key.lower() if key.isascii() else unicodedata.normalize("NFC", key.casefold())
 
 
-def closest(found: Iterable[T], names_of: Callable[[T], tuple[str, ...]], wanted: tuple[str, ...]) -> list[T]:
+def closest(found: Collection[T], names_of: Callable[[T], tuple[str, ...]], wanted: tuple[str, ...]) -> list[T]:
     """Return those of `found` whose names are written exactly as `wanted` or, if there are none, have the same keys."""
+    if exact := [each for each in found if names_of(each) == wanted]:
+        return exact
     keys = tuple(map(name_key, wanted))
-    same = [each for each in found if tuple(map(name_key, names_of(each))) == keys]
-    return [each for each in same if names_of(each) == wanted] or same
+    return [each for each in found if tuple(map(name_key, names_of(each))) == keys]
 
 
 def _plain(name: str) -> str:
