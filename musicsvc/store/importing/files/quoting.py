@@ -56,7 +56,7 @@ class Rows:
         while (line := self._take()) is not None:
             number, text, fault = line
             if fault:
-                yield number, None, fault, text
+                yield number, None, fault, text.rstrip("\r\n")
             elif '"' not in text:
                 yield number, text.rstrip("\r\n").split(sign), "", ""
             else:
