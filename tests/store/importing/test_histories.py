@@ -237,7 +237,7 @@ CASES: dict[str, tuple[str, object, Listed]] = {
         "watch-history.json",
         [
             watched("Watched Rag"),
-            watched("Rag angesehen"),
+            watched("Rag angesehen", subtitles=[{"name": "Ann - Thema"}]),
             watched("Vous avez regardé Rag"),
             watched("Obejrzano: Rag"),
             watched("Watched a video", header="YouTube"),
@@ -364,6 +364,11 @@ def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) 
     assert ids(LISTEN) == ("m", "s")
 
 
+def test_recent_tracks_without_images_are_known(tmp_path: Path) -> None:
+    track = {"name": "Rag", "artist": {"#text": "Ann"}, "date": {"uts": AT}}
+    assert detection.history_of(write(tmp_path / "a.json", [{"track": [track]}])) == "lastfm"
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -371,6 +376,8 @@ def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) 
         ("plays.jsonl", '{"artist": "Ann", "track": "Rag", "played_at": 1714557600}\n'),
         ("plays.csv", "song,artist,callsign,time\nRag,Ann,KQXX,1714557600\n"),
         ("plays.csv", "artist,track,time,played_at\nAnn,Rag,3:05,1714557600\n"),
+        ("plays.csv", "Artist,Track,Time,Listener\nAnn,Rag,1714557600,bob\n"),
+        ("plays.csv", "artist,track,time,external_id\nAnn,Rag,1714557600,b1\n"),
     ],
 )
 def test_a_table_of_our_own_fields_is_no_history(tmp_path: Path, name: str, content: str) -> None:

@@ -83,7 +83,7 @@ COLUMNS = [
     ("Release Date", ["20240321", "20240322"], "release_date", ["2024-03-21", "2024-03-22"]),
     ("Release Date", [20240321, 20240322], "release_date", ["2024-03-21", "2024-03-22"]),
     ("Release Date", ["21-Mar-24", "1-Dez-99"], "release_date", ["2024-03-21", "1999-12-01"]),
-    ("Release Date", ["21 Mar 2024", "21. März 2024"], "release_date", ["2024-03-21", "2024-03-21"]),
+    ("Release Date", ["1er avril 2024", "21. März 2024"], "release_date", ["2024-04-01", "2024-03-21"]),
     ("Release Date", ["March 21, 2024", "Thu, 21 Mar 2024"], "release_date", ["2024-03-21", "2024-03-21"]),
     ("Release Date", ["3/21/24", "1/2/24"], "release_date", ["2024-03-21", "2024-01-02"]),
     ("release_date", ["1999-05-00", "1999-00-00", "0000-00-00"], "release_date", ["1999-05-01", "1999-01-01", None]),
@@ -108,6 +108,8 @@ def test_what_can_mean_one_thing_is_read(
 UNREAD = [
     ("Duration", ["long", "short"], "duration_ms", "must be a number"),
     ("Duration", ["3.45", "4.02"], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
+    ("Duration", ["3,75", "4.5"], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
+    ("Duration", ["3", 4], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
     ("Track #", ["A1", "B2"], "track_number", "must be a number"),
     ("Date", ["soon", "5/13/26 11:28pm", "12/31"], "release_date", "must be a date"),
     ("UPC", ["7.24385E+11", "7,24385E+11"], "upc", "was rounded by the spreadsheet"),

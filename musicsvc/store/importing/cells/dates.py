@@ -40,6 +40,7 @@ ASIDE = {
     "nd",
     "rd",
     "th",
+    "er",
     "of",
     "de",
     *[

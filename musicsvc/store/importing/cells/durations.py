@@ -28,6 +28,7 @@ UNITS = {word: length for length, words in WORDS.items() for word in words.split
 FORMS = {"milliseconds": 1, "seconds": 1000, "minutes": 60_000}
 LONGEST_DURATION = 86_400_000  # milliseconds
 SECONDS_BELOW = 10_000  # a median below is seconds: hardly a track takes ten seconds, or three hours
+MINUTES_BELOW = 10  # a median below may be minutes
 SHIFTED = "m:ss, which the spreadsheet holds as hours and minutes"
 WRONG = {
     "clock": "must be a duration as m:ss or h:mm:ss, like most of its column",
@@ -89,7 +90,7 @@ NOTATIONS = (
     Notation("ISO 8601", _iso, "PT3M45S = 225000 | PT225.5S = 225500 | P0DT0H3M45S = 225000", source="DDEX, YouTube"),
     Notation("numbers with units", _worded, "3m 45s = 225000 | 3 min 45 sec = 225000 | 3'45\" = 225000 |"
              " 225 s = 225000 | 3 Min. 45 Sek. = 225000", source="people"),
-    Notation("seconds: the heading says so, or the median of a column without a unit is below 10,000",
+    Notation("seconds: the heading says so, or the median of a column without a unit is from 10 to 10,000",
              partial(_numbers, form="seconds"), "225 = 225000 | 222.5 = 222500 | 222,5 = 222500", "seconds", "iTunes"),
     Notation("minutes: the heading says so", partial(_numbers, form="minutes"),
              "3.75 = 225000 | 3,75 = 225000", "minutes"),
@@ -166,7 +167,8 @@ def _unit(values: Sequence[Any], named: str | None) -> str:
         return "unclear"
     if named or not numbers:
         return named or "milliseconds"
-    return "seconds" if median(number for _, number in numbers) < SECONDS_BELOW else "milliseconds"
+    middle = median(number for _, number in numbers)
+    return "unclear" if 0 < middle < MINUTES_BELOW else "seconds" if middle < SECONDS_BELOW else "milliseconds"
 
 
 def clock_text(length: float) -> str:

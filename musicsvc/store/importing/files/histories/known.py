@@ -52,6 +52,8 @@ def _csv(values: Values, header: Callable[[Sequence[str]], bool], separator: str
 
 SPOTIFY = "a Spotify streaming history: it must be a JSON array"
 SPOTIFY_KEYS, ACCOUNT_KEYS = "master_metadata_track_name ms_played", "endTime msPlayed trackName"
+OWN_KEYS = "listener external_id client_id track_id isrc duration duration_ms listened_ms ms_played"
+LASTFM_KEYS = "#text artist track image"
 LASTFM = "an export of the recent tracks of Last.fm"
 FORMATS: dict[str, History] = {  # the first one that a file may be is its format
     "spotify": _json(services.array, services.spotify, SPOTIFY, SPOTIFY_KEYS, first="["),
@@ -59,7 +61,7 @@ FORMATS: dict[str, History] = {  # the first one that a file may be is its forma
         services.array, services.spotify_account, SPOTIFY, ACCOUNT_KEYS, first="[", to_minute=True
     ),
     "listenbrainz": History(services.listenbrainz, ("track_metadata",), "[{"),
-    "lastfm": _json(services.lastfm_tracks, services.lastfm, LASTFM, "#text artist track image", first="[{"),
+    "lastfm": _json(services.lastfm_tracks, services.lastfm, LASTFM, LASTFM_KEYS, "#text artist track uts", first="[{"),
     "panoscrobbler": History(
         lambda path: Converted(services.panoscrobbler, JsonLinesReader(path)), ("timeMs track artist",)
     ),
@@ -81,7 +83,13 @@ FORMATS: dict[str, History] = {  # the first one that a file may be is its forma
     "lastfm-to-csv": History(
         logs.LastfmToCsv, header=lambda row: len(row) == CELLS and bool(MINUTE.fullmatch(row[-1])), to_minute=True
     ),
-    "librefm": History(partial(logs.table, "Libre.fm", logs.LIBRE_FM), header=_columns("artist", "track", "time")),
+    "librefm": History(
+        partial(logs.table, "Libre.fm", logs.LIBRE_FM),
+        # A table of our own, with more columns, is none.
+        header=lambda row: (
+            _columns("artist", "track", "time")(row) and {*OWN_KEYS.split()}.isdisjoint(map(str.lower, row))
+        ),
+    ),
     "rockbox": History(logs.Rockbox, heading="#AUDIOSCROBBLER/"),
     "spinitron": History(
         partial(logs.table, "Spinitron", logs.SPINITRON),

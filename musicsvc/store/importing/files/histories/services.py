@@ -192,7 +192,7 @@ def youtube_music(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
     for before, behind in WATCHED:
         if title.startswith(before) and title.endswith(behind):
             track = title.removeprefix(before).removesuffix(behind)
-            artist = entry["subtitles"][0]["name"].removesuffix(" - Topic")
+            artist = entry["subtitles"][0]["name"].removesuffix(" - Topic").removesuffix(" - Thema")
             return {"artist": [artist], "track": track, "played_at": entry.get("time")}
     raise KeyError("title in a known language; set that of the account to English, and export the history again")
 
