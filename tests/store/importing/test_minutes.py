@@ -26,9 +26,10 @@ from musicsvc.store.plays.rollups import listeners
 from tests.conftest import NOW
 from tests.support.bounds import Bounds
 from tests.support.history_files import write
-from tests.support.import_files import quiet
+from tests.support.import_files import import_file, quiet
 from tests.support.plays_import import tally
 from tests.support.undoing import undone
+from tests.support.workbooks import write_xlsx
 
 BEGIN = datetime(2024, 5, 1, 23, 50, tzinfo=UTC)
 NUMBERS = count()
@@ -222,6 +223,20 @@ def test_a_table_whose_times_have_no_seconds_is_cut_to_the_minute(store: Store, 
         assert (tally(first), tally(second)) == ((2, 0, 0), (0, 2, 0))
         assert heard(store, order[0]) == [("Rag", 5), ("Rag", 305)]
     assert [each.written for each in first.columns if each.field == "played_at"] == ["to the minute"]
+
+
+def test_times_of_a_workbook_without_seconds_are_cut_as_those_of_its_csv(store: Store, tmp_path: Path) -> None:
+    def brought(name: str, *times: datetime | str) -> ImportSummary:
+        rows = [("artist", "track", "played_at"), *(("Ann", "Rag", time) for time in times)]
+        kind = Plays(ImportOptions(listener="me", create_missing=True))
+        return import_file(store, write_xlsx(tmp_path / name, rows), kind)
+
+    begin = BEGIN.replace(tzinfo=None)
+    full = brought("full.xlsx", begin + timedelta(seconds=41), begin + timedelta(seconds=190))
+    cut = brought("cut.xlsx", begin, begin + timedelta(minutes=3))
+    assert (tally(full), tally(cut)) == ((2, 0, 0), (0, 2, 0))
+    assert [each.written for each in cut.columns if each.field == "played_at"] == ["to the minute"]
+    assert heard(store) == [("Rag", 41), ("Rag", 190)]
 
 
 def test_a_table_of_which_some_times_have_seconds_is_not_cut(store: Store, imports: Import) -> None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from musicsvc.errors import Failure
 
+FEW = 4  # of so many bytes at most one is a NUL
 UTF8, UTF16, WINDOWS, MAC = "utf-8", "utf-16", "cp1252", "mac-roman"
 ENCODINGS = {  # by Python's name
     UTF8: "UTF-8",
@@ -56,6 +57,8 @@ def of_beginning(head: bytes) -> str | None:
     """Return the encoding that the first bytes of a file tell, or None: it is UTF-8 unless a line is not."""
     if (found := MARKS.get(head[:2])) or b"\0" not in head:
         return found
+    if head.isascii() and FEW * head.count(b"\0") < len(head):  # of wide signs every second byte, or none is ASCII
+        return None
     for wide in ("utf-16-le", "utf-16-be"):  # the signs of a table are none in the other one
         text = head.decode(wide, errors="ignore")
         if "\0" not in text and not {",", ";", "\t", "|", "\n", "\r"}.isdisjoint(text):

@@ -168,7 +168,8 @@ def _duration(cell: time) -> timedelta:
 def _moment(cell: datetime) -> str | timedelta:
     if cell < FIRST_DAY:
         return cell - DAY_ZERO
-    return cell.isoformat()
+    # As in a CSV file, a time without seconds may be cut to the minute.
+    return cell.isoformat(timespec="auto" if cell.second or cell.microsecond else "minutes")
 
 
 PLAIN: dict[type, Callable[[Any], Any]] = {
