@@ -21,7 +21,6 @@ from musicsvc.wording import quantity
 
 app = group(
     "artist assign --all-of ada@example.test eve@example.test",
-    'artist edit "Clara Wieck" --description "Pianist and composer"',
     'artist merge "Clara Wieck" 7 --dry-run',
     'artist split "Clara & Robert" --into Clara --into Robert --dry-run',
 )
@@ -40,7 +39,7 @@ Into = Annotated[
     list[str],
     option("NAME", "One of the artists: a name, or the id of one that exists. Once for each, in order.", "--into"),
 ]
-Unit = Callable[[], splitting.Split]
+Unit = Callable[[], "splitting.Split"]
 SplitDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what the parts would get, and change nothing.")]
 
 

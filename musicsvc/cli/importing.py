@@ -81,18 +81,18 @@ Public = Annotated[bool, typer.Option("--public", help="Make new playlists publi
 CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Create missing accounts.")]
 MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Create missing artists and tracks.")]
 Listener = Annotated[str | None, option("NAME", "The listener of plays that name none.")]
-FORMATS = (*formats.FORMATS, *known.FORMATS)
 
 
 def _known(form: str | None) -> str | None:
-    if form is not None and form not in FORMATS:
-        raise typer.BadParameter(f"There is no format {form}. The formats are {', '.join(FORMATS)}.")
+    names = () if form is None else (*formats.FORMATS, *known.FORMATS)  # help texts do without these modules
+    if form is not None and form not in names:
+        raise typer.BadParameter(f"There is no format {form}. The formats are {', '.join(names)}.")
     return form
 
 
 History = Annotated[
     str | None,
-    option("FORMAT", f"The format, if it is not detected: {', '.join(FORMATS)}.", "--format", callback=_known),
+    option("FORMAT", "As of other imports, or a service's, such as spotify.", "--format", callback=_known),
 ]
 
 TemplateFormat = Annotated[

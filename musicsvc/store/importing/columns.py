@@ -101,6 +101,14 @@ class Unread:
     count: int = 0
 
 
+class Use(NamedTuple):
+    """The field that a column fills, if any, and of that field `Field.is_name` and `Field.several`."""
+
+    name: str | None
+    is_name: bool
+    several: bool
+
+
 class Columns:
     """Maps each column of a file to a field: by `pairs` (`column=field`), as guessed, or by the name of the field.
 
@@ -126,6 +134,7 @@ class Columns:
         self._sample: tuple[Sequence[str], Sequence[Record]] = (), ()  # the columns and the first rows
         self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
+        self._uses: dict[str, Use] = {}  # by column, likewise
         self._named = {each.former: name for name, each in fields.items() if each.former}
         self._named |= {name: name for name in fields}
         for pair in pairs:
@@ -263,39 +272,45 @@ class Columns:
 
     def read(self, row: Mapping[str, Any], blanks: Collection[str]) -> Cells:
         """Parse a row, given as cells by column. Cells that equal a text in `blanks` are empty."""
-        found: dict[str, Any] = {}
+        cells = Cells()
+        lists: dict[str, list[Any]] = {}
         row, notes = self.dividing.divide(row, blanks)
         for column, value in row.items():
-            if column in self._found:
-                name = self._found[column]
-            else:
-                name = self._found[column] = self.field(column)
-            if name is None or value is None or value == "" or value in blanks:
-                if self.unread and column in self.unread and not (is_blank(value) or value in blanks):
+            if value is None or value == "" or value in blanks:
+                continue
+            name, is_name, several = self._uses.get(column) or self._use(column)
+            if name is None:
+                if column in self.unread and not is_blank(value):
                     self.unread[column].count += 1
                 continue
-            if self.fields[name].is_name and (cleaned := without_controls(value)) != value:
+            if is_name and (cleaned := without_controls(value)) != value:
                 value, notes = cleaned, {*notes, "controls_dropped"}  # noqa: PLW2901 - cleaned
-            if not self.fields[name].several:
-                found[name] = value
-            elif name in found:
-                found[name].append(value)
+            if several:
+                lists.setdefault(name, []).append(value)
             else:
-                found[name] = [value]
-        return self._parsed(Cells(found, notes=tuple(notes)))
-
-    def _parsed(self, cells: Cells) -> Cells:
-        """Parse the cells of a row by field."""
-        for name, value in cells.values.items():
-            try:
-                cells.values[name] = self._parsers[name](value)
-            except ValueError as error:
-                cells.values[name] = error.value if isinstance(error, PartlyError) else None
-                if self.fields[name].optional:
-                    cells.leave_out(name, str(error), value)
-                else:
-                    cells.faults[name] = str(error)
+                self._parse(cells, name, value)
+        for name, several_cells in lists.items():
+            self._parse(cells, name, several_cells)
+        cells.notes = tuple(notes)
         return cells
+
+    def _use(self, column: str) -> Use:
+        """Return the use of a column of which a row was not read yet."""
+        name = self._found[column] = self.field(column)
+        field = None if name is None else self.fields[name]
+        use = self._uses[column] = Use(name, field is not None and field.is_name, field is not None and field.several)
+        return use
+
+    def _parse(self, cells: Cells, name: str, value: Any) -> None:
+        """Parse the cell of a field, or a list of its cells."""
+        try:
+            cells.values[name] = self._parsers[name](value)
+        except ValueError as error:
+            cells.values[name] = error.value if isinstance(error, PartlyError) else None
+            if self.fields[name].optional:
+                cells.leave_out(name, str(error), value)
+            else:
+                cells.faults[name] = str(error)
 
 
 def _candidates(keys: Mapping[str, Sequence[str]], field: str, synonyms: str, taken: Collection[str]) -> list[str]:

@@ -8,15 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.store.engine import bulk
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.cells import lists
 from musicsvc.store.importing.cells.names import SEPARATOR
-from musicsvc.store.models import DivideRule
 from musicsvc.wording import cut
 
 EXPORTIFY = {"artist name(s)", "künstlername(n)"}  # headings that no other program has
-MOST_KEPT = 1_000  # rules of an account
 Row = Mapping[str, Any]  # cells by column
 Rules = Mapping[str, tuple[str, ...]]  # signs by column
 NONE: Rules = {}
@@ -126,20 +123,3 @@ def _as_exported(column: str, field: str, rows: Sequence[Row]) -> Divided | None
     if field == "artist" and not any(SEPARATOR in cell for cell in texts):
         return Divided("divided at commas without a blank", lambda cell, _: lists.split(cell, lists.CLOSE))
     return None
-
-
-def of_account(user: int) -> Rules:
-    """Return the rules that are kept for an account, or for none (0), by `headings.key`."""
-    found = DivideRule.select(DivideRule.heading, DivideRule.signs).where(DivideRule.user == user)
-    return {heading: tuple(signs.split()) for heading, signs in found.tuples().iterator()}
-
-
-def keep(user: int, rules: Rules, now: int) -> None:
-    """Keep rules for an account. Beyond MOST_KEPT the oldest go."""
-    own = DivideRule.user == user
-    DivideRule.delete().where(own, DivideRule.heading.in_(list(rules))).execute()
-    newest = DivideRule.select(DivideRule.heading).where(own).order_by(DivideRule.set_at.desc(), DivideRule.heading)
-    others = [heading for (heading,) in newest.limit(MOST_KEPT - len(rules)).tuples().iterator()]
-    DivideRule.delete().where(own, DivideRule.heading.not_in(others)).execute()
-    rows = [(user, heading, " ".join(signs), now) for heading, signs in rules.items()]
-    bulk.insert(DivideRule, ("user", "heading", "signs", "set_at"), rows)

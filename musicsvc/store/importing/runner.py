@@ -15,10 +15,9 @@ from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsvc.errors import Failure
-from musicsvc.store.accounts import users
+from musicsvc.store.accounts import divide_rules, users
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import dividing
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
@@ -187,7 +186,7 @@ def run(
             runner.try_all(batches, start)
         else:
             if found := kind.columns.dividing.chosen:
-                store.write(partial(dividing.keep, user or 0, found, now)).result()
+                store.write(partial(divide_rules.keep, user or 0, found, now)).result()
             runner.write_all(batches, start)
             kind.finish(store)
         summary.shared_upcs = kind.shared_upcs()
@@ -199,7 +198,7 @@ def run(
 def _account(kind: Kind[Any]) -> tuple[int | None, Rules]:
     """Return the id of the account of `--user`, and the rules that are kept for it."""
     user = None if kind.options.user is None else int(users.by_email(kind.options.user).id)
-    return user, dividing.of_account(user or 0)
+    return user, divide_rules.of_account(user or 0)
 
 
 def _parsed(steps: Iterable[Step], kind: Kind[Row], summary: ImportSummary) -> Iterator[Row | Refusal | str | Pause]:

@@ -22,7 +22,7 @@ ELSEWHERE = (
     | {"account.edited", "account.deleted", "admin.granted", "admin.revoked"}
     | {f"import.{kind}" for kind in ("started", "done", "stopped", "undo_started", "undone")}
     | {f"{noun}.{act}" for noun in ("artist", "album", "track") for act in ("deleted", "merged")}
-    | {"album.uncredited", "track.uncredited"}
+    | {"album.uncredited", "track.uncredited", "artist.split"}
     | {f"plays.{kind}" for kind in ("withdrawal_started", "withdrawn", "pruned")}
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.store.accounts import users
+from musicsvc.store.accounts import divide_rules, users
 from musicsvc.store.catalog import album_sizes
 from musicsvc.store.catalog.album_sizes import AlbumSize
 from musicsvc.store.catalog.identifiers import UPC_DIGITS
@@ -17,7 +17,7 @@ from musicsvc.store.editing import twins
 from musicsvc.store.editing.twins import OtherManagers
 from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import dividing, headings
+from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.albums import AlbumOffer, Albums
 from musicsvc.store.importing.catalog.artists import Artists
@@ -108,7 +108,7 @@ def artists_of_others(open_file: Callable[[], Reader], options: ImportOptions, s
     user = None if options.user is None else int(store.read(partial(users.by_email, options.user)).result().id)
     if not store.read(partial(twins.has_others, user)).result():
         return OtherManagers(0, Counter())
-    kept = store.read(partial(dividing.of_account, user or 0)).result()
+    kept = store.read(partial(divide_rules.of_account, user or 0)).result()
     with open_file() as reader:
         names = [name for name in dict.fromkeys((*_artists(reader, options, kept), options.artist)) if name]
     return store.read(partial(twins.under_others, names, user)).result()

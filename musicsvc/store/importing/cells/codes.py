@@ -42,7 +42,10 @@ def isrc(value: Any) -> str | None:
 
 
 def upc(value: Any) -> str | None:
-    """Return the UPC or EAN with the zeros in front that a spreadsheet drops, and without those of a GTIN-14."""
+    """Return the UPC or EAN with the zeros in front that a spreadsheet drops, and without those of a GTIN-14.
+
+    Raises ValueError for other texts.
+    """
     found = text(value, LONGEST_NUMBER)
     if found is None:
         return None

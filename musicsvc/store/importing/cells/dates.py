@@ -35,36 +35,11 @@ NAMES = (
     "dec december dez dezember décembre déc diciembre dic",
 )
 MONTHS = {name: month for month, names in enumerate(NAMES, 1) for name in names.split()}
-ASIDE = {
-    "st",
-    "nd",
-    "rd",
-    "th",
-    "er",
-    "of",
-    "de",
-    *[
-        "mon",
-        "tue",
-        "tues",
-        "wed",
-        "thu",
-        "thur",
-        "thurs",
-        "fri",
-        "sat",
-        "sun",
-        "mo",
-        "di",
-        "mi",
-        "do",
-        "fr",
-        "sa",
-        "so",
-    ],
-}
-ASIDE |= {*["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]}
-ASIDE |= {*["montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"]}
+WEEKDAYS = (
+    "mon tue tues wed thu thur thurs fri sat sun monday tuesday wednesday thursday friday saturday sunday",
+    "mo di mi do fr sa so montag dienstag mittwoch donnerstag freitag samstag sonntag",
+)
+ASIDE = {"st", "nd", "rd", "th", "er", "of", "de", *(word for words in WEEKDAYS for word in words.split())}
 LAST_MONTH = 12
 LONGEST_YEAR = 4  # digits
 CENTURY = 30  # years of two digits before it are of this century, as spreadsheets take them

@@ -1,4 +1,4 @@
-"""What all kinds of cells share: notations, and what a column decides of them."""
+"""The parts that all kinds of cells share: notations, and the decision of a column on them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ class Sample(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """How a column is read. `written`: how its cells are written, if that is no matter of course.
+    """The decision how a column is read. `written`: how its cells are written, if that is no matter of course.
 
     `unclear`: line and text of a cell that can mean two things, as long as the user does not say which.
     """

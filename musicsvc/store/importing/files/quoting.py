@@ -151,11 +151,10 @@ class Rows:
         Failure for many blank lines.
         """
         first: list[Line] = []
-        filled = size = 0
-        while filled < HEADINGS_WITHIN and size <= LONGEST_ROW and (line := self._take()) is not None:
+        filled = 0
+        while filled < HEADINGS_WITHIN and self._lines.taken <= LONGEST_ROW and (line := self._take()) is not None:
             first.append(line)
             filled += bool(line[1].strip() or line[2])
-            size += len(line[1])
             if not filled:
                 self._lines.check_blank()
         named = NAMED.fullmatch(first[0][1]) if first else None
