@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from musicsvc.errors import Failure
 
-FEW = 4  # of so many bytes at most one is a NUL
+FEW = 4  # bytes, of which at most one is a NUL
 UTF8, UTF16, WINDOWS, MAC = "utf-8", "utf-16", "cp1252", "mac-roman"
 ENCODINGS = {  # by Python's name
     UTF8: "UTF-8",
