@@ -224,7 +224,7 @@ def cell(text: str) -> object:
     looks += [dates.reader(order) for order in ("DMY", "MDY", None)]
     looks += [durations.reader(form) for form in ("clock", "shifted", "minutes", "milliseconds")]
     looks += [codes.isrc, codes.upc, partial(numbers.place, lowest=1, highest=9)]
-    sample = Sample([(1, cell)])
+    sample = Sample([(1, cell), (2, "3.45")])
     return [_tried(each, cell) for each in looks], [fit(sample) for fit in (dates.fit, times.fit, durations.fit)]
 
 

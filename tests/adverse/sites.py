@@ -135,6 +135,8 @@ class Reached:
 
     def has(self, site: Site) -> bool:
         value = site.value
+        if isinstance(value, dict):
+            return all(id(each) in self._patterns for each in value.values())
         if isinstance(value, PATTERNS):
             return id(value) in self._patterns
         return (str(ROOT / site.file), site.name.removesuffix("()")) in self._functions

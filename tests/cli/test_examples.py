@@ -39,7 +39,8 @@ def fill(now: int) -> None:
         Track.create(name=f"Track {number}", duration=number, created_at=now)
         ImportRun.create(kind="catalog", file="songs.csv", state="done", started_at=now)
         api_access.request(BOB if number == 1 else f"p{number}@example.test", "To play", "few", "Label", now=now - DAY)
-    Artist.create(name="Clara Wieck", manager=1, created_at=now)
+    for name in ("Clara Wieck", "Clara & Robert"):
+        Artist.create(name=name, manager=1, created_at=now)
     listeners.ensure([*map(listeners.opaque_key, ("fan-7", "fan-8"))])
     assert AccessRequest.select().count() == Track.select().count() == len(SEVEN)
 

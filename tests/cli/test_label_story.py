@@ -219,5 +219,5 @@ def make_mistakes(ask: Json, files: Files, folder: Path) -> list[int]:
         for row in label_files.catalog()
     ]
     changed = ask("import", "catalog", write(folder / "old.csv", old), "--user", LABEL)
-    assert (changed["tracks"]["changed"], changed["albums"]["new"]) == (9, 2)
+    assert (changed["tracks"]["changed"], changed["albums"]["changed"]) == (9, 2)  # albums by their UPC
     return [each["import"] for each in (twice, wrong, changed)]

@@ -118,6 +118,7 @@ OF_OTHER_STATES = {
     "POST /admin/accounts/{id}/reinstate",
     "POST /admin/accounts/{id}/revoke-access",
     "POST /import/{id}/stop",
+    "POST /insights/artist/split",
     "POST /insights/artist/{id}/delete",
     "POST /settings/delete",
     "POST /settings/developers/access",
@@ -127,7 +128,7 @@ OF_OTHER_STATES = {
 async def import_sheet(browser: PageClient) -> None:
     """Import a file with a row that is refused, and leave another one that is checked."""
     for name, wanted in (("first.csv", b"/undo"), ("second.csv", b"/start")):
-        sent = await browser.post("/import", {"file": (name, SHEET)})
+        sent = await browser.post("/import", {"file": (name, SHEET), "replace": "on"})
         page = sent.headers["Location"].removeprefix(BASE)
         await _shown(browser, page, b"/start")
         if wanted == b"/undo":

@@ -147,8 +147,9 @@ def _insert(kind: int, former: int, into: int, values: Mapping[str, Any]) -> int
 
 def _delete(rows: Collection[tuple[int, str]]) -> None:
     """Delete rows, given by their ids and names."""
-    name_index.unspell(MERGED, rows)
-    Merged.delete().where(Merged.id.in_([number for number, _ in rows])).execute()
+    if rows:
+        name_index.unspell(MERGED, rows)
+        Merged.delete().where(Merged.id.in_([number for number, _ in rows])).execute()
 
 
 def targets(kind: int, ids: Collection[int]) -> dict[int, int]:

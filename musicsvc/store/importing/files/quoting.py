@@ -12,8 +12,10 @@ from musicsvc.store.importing.files.records import HEADINGS_WITHIN, LONGEST_ROW,
 
 SEPARATORS = ",;\t|"
 NAMED = re.compile(r'"?sep=([^"\w])"?[\r\n]*')  # the first line of a file for Excel
-OPENING = re.compile(r' *+"')
-QUOTED = re.compile(r'((?:[^"]++|"")*+)("?) *+')  # from behind the opening quote on
+BEFORE_QUOTE = re.compile(r' *+"')
+QUOTED = re.compile(r'([^"]*+(?:""[^"]*+)*+)("?) *+')  # from behind the opening quote on
+MOST_SIGNS = 16 * MOST_COLUMNS  # separators of a line that tells how a table is written
+BREAK = 4  # characters that a line of a row counts for besides its own, so that empty ones count too
 OPEN = "a quote is not closed"
 TORN = 'text follows a closing quote; write a quote within quotes as ""'
 Cells = list[str]
@@ -77,7 +79,7 @@ class Rows:
             else:
                 self._more.append(line)
             number, text, fault = line
-            size += len(text)
+            size += len(text) + BREAK
             if self._more and (fault or number <= self._known or size > LONGEST_ROW):
                 return
             yield text
@@ -120,7 +122,7 @@ class Rows:
             at, text, fault = line
             if at <= self._known or (fault and fault != TOO_LONG):
                 break
-            size += LONGEST_ROW if fault else len(text)
+            size += LONGEST_ROW if fault else len(text) + BREAK
             more, is_open, torn = divide(text, self.sign, within=True)
             if torn:
                 break
@@ -161,7 +163,8 @@ class Rows:
         if named:
             del first[0]
         self._queue.extend(first)
-        found = [_tried(first, sign) for sign in (named[1] if named else SEPARATORS)]
+        signs = named[1] if named else [sign for sign in SEPARATORS if any(sign in text for _, text, _ in first)]
+        found = [_tried(first, sign) for sign in signs or SEPARATORS[0]]
         _, dialect = max(found, key=lambda each: each[0])
         self.use(dialect)
         return dialect.line
@@ -169,7 +172,7 @@ class Rows:
 
 def _tried(lines: Sequence[Line], sign: str) -> tuple[tuple[int, int], Dialect]:
     """Return how well a separator fits the first lines, and the dialect that it makes."""
-    sound = [line for line in lines if not line[2]]
+    sound = [line for line in lines if not line[2] and line[1].count(sign) <= MOST_SIGNS]
     table = csv.reader((text for _, text, _ in sound), delimiter=sign, skipinitialspace=True)
     rows: list[tuple[int, Cells]] = []
     begins = 0
@@ -197,7 +200,7 @@ def divide(text: str, sign: str, *, within: bool = False) -> tuple[Cells, bool, 
     cells: Cells = []
     at = 0
     while len(cells) <= MOST_COLUMNS:
-        if within or OPENING.match(body, at):
+        if within or BEFORE_QUOTE.match(body, at):
             found = cast("re.Match[str]", QUOTED.match(body, at if within else body.index('"', at) + 1))
             cell, behind = found[1].replace('""', '"'), body[found.end() : found.end() + 1]
             is_long = tabbed and sign in found[1] and (within or not found[2])
