@@ -225,7 +225,8 @@ def cell(text: str) -> object:
     looks += [durations.reader(form) for form in ("clock", "shifted", "minutes", "milliseconds")]
     looks += [codes.isrc, codes.upc, partial(numbers.place, lowest=1, highest=9)]
     sample = Sample([(1, cell), (2, "3.45")])
-    return [_tried(each, cell) for each in looks], [fit(sample) for fit in (dates.fit, times.fit, durations.fit)]
+    fits = [fit(sample) for fit in (dates.fit, times.fit, durations.fit)]
+    return [_tried(each, cell) for each in looks], fits, durations.fit(sample._replace(ours=True))
 
 
 def heading(text: str) -> object:

@@ -210,7 +210,9 @@ class Columns:
         lists = {name for name, each in self.fields.items() if each.several and each.is_name}
         named = {each.column: each.field for each in guesses if each.field in lists}
         divided = self.dividing.decide(named, [row.values for row in rows])
-        self.guesses = [each._replace(written=divided.get(each.column, each.written)) for each in guesses]
+        guesses = [each._replace(written=divided.get(each.column, each.written)) for each in guesses]
+        ids = self.dividing.ids
+        self.guesses = [each if each.field else each._replace(why=ids.get(each.column, each.why)) for each in guesses]
         self.unread = {column: each for column, each in missed.items() if column not in found}
         self._found = {each.column: each.field for each in guesses}
         self._parsers |= {each.field: each.parse for each in guesses if each.field and each.parse}

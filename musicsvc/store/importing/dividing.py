@@ -25,6 +25,7 @@ class Divided(NamedTuple):
     written: str
     parts: Callable[[Any, Row], Any]
     signs: tuple[str, ...] | None = None  # of a rule
+    ids: str = ""  # the column of ids that tells how many names there are
 
 
 class Dividing:
@@ -79,6 +80,11 @@ class Dividing:
         rules = {headings.key(column): self._rule(column) for column in self._fields}
         return {heading: rule for heading, rule in rules.items() if rule is not None}
 
+    @property
+    def ids(self) -> dict[str, str]:
+        """Why columns of ids are read that fill no field, by column."""
+        return {each.ids: f"its ids tell how many names {cut(column)} has" for column, each in self._divided.items()}
+
     def signs(self, column: str) -> str | None:
         """Return the signs of the rule by which a column is divided, or None without a rule."""
         rule = self._divided[column].signs if column in self._divided else None
@@ -115,7 +121,7 @@ def _as_exported(column: str, field: str, rows: Sequence[Row]) -> Divided | None
     if beside is not None:
         joint = lists.joint_of([(row.get(column), row.get(beside)) for row in rows])
         written = f"as many names as {cut(beside)} has ids"
-        return Divided(written, lambda cell, row: lists.counted(cell, row.get(beside), joint))
+        return Divided(written, lambda cell, row: lists.counted(cell, row.get(beside), joint), ids=beside)
     if not any(name.strip().casefold() in EXPORTIFY for name in names):
         return None
     if field == "genre":

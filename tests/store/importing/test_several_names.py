@@ -171,6 +171,8 @@ def test_names_that_are_not_as_many_as_their_uris_stay_one_and_are_counted(files
     assert files.credits() == {"One": ["A, B, C"], "Two": ["A", "B"], "Three": ["A"]}
     assert done.notes["ids_differ"] == 2
     assert written(done)["Artist Name(s)"] == "as many names as Artist URI(s) has ids"
+    why = {each.column: each.why for each in done.columns}
+    assert why["Artist URI(s)"] == "its ids tell how many names Artist Name(s) has"
 
 
 def test_the_artists_of_an_album_are_as_many_as_their_uris(files: Files) -> None:

@@ -16,6 +16,7 @@ CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,
 AMOUNT = r"([0-9]{1,9}(?:[.,][0-9]{1,9})?)"
 ISO = re.compile(rf"P(?=.*[DHMS])(?:{AMOUNT}D)?(?:T(?:{AMOUNT}H)?(?:{AMOUNT}M)?(?:{AMOUNT}S)?)?", re.IGNORECASE)
 PART = re.compile(rf"{AMOUNT} ?([a-z]{{1,15}}\.?|['\"\u2032\u2033]{{1,2}}) ?(?:,|and |und )? ?", re.IGNORECASE)
+POINTED = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+")
 OF_MINUTE = re.compile(r"[0-9]{1,2}[.,][0-5][0-9]")
 MINUTE, HOUR = 60, 3600
 WORDS = {
@@ -25,11 +26,12 @@ WORDS = {
     3_600_000: "h hr hrs hour hours std stunde stunden",
 }
 UNITS = {word: length for length, words in WORDS.items() for word in words.split()}  # milliseconds
-FORMS = {"milliseconds": 1, "seconds": 1000, "minutes": 60_000}
+FORMS = {"milliseconds": 1, "seconds": 1000, "minutes": 60_000, "pointed": 1}
 LONGEST_DURATION = 86_400_000  # milliseconds
 SECONDS_BELOW = 10_000  # a median below is seconds: hardly a track takes ten seconds, or three hours
 MINUTES_BELOW = 10  # a median below may be minutes
 SHIFTED = "m:ss, which the spreadsheet holds as hours and minutes"
+POINTS = "milliseconds, with points between thousands"
 WRONG = {
     "clock": "must be a duration as m:ss or h:mm:ss, like most of its column",
     "shifted": f"must be a duration as {SHIFTED} in this column",
@@ -83,6 +85,10 @@ def _numbers(text: str, form: str) -> Decimal | None:
     return (found[-1] if form == "milliseconds" else found[0]) * FORMS[form] if found else None
 
 
+def _pointed(text: str) -> int | None:
+    return int(text.replace(".", "")) if POINTED.fullmatch(text) else None
+
+
 NOTATIONS = (
     Notation("m:ss or h:mm:ss", _clock, "3:45 = 225000 | 1:02:03 = 3723000 | 3:45.5 = 225500", "clock", "players"),
     Notation("m:ss that a spreadsheet took for hours and minutes: most seconds are 00, and one has an hour or more",
@@ -96,6 +102,8 @@ NOTATIONS = (
              "3.75 = 225000 | 3,75 = 225000", "minutes"),
     Notation("milliseconds", partial(_numbers, form="milliseconds"),
              "225000 = 225000 | 225,000 = 225000 | 225000.4 = 225000", "milliseconds", "Spotify, MusicBrainz"),
+    Notation("milliseconds with points between thousands, if all points of the column stand so", _pointed,
+             "222.500 = 222500 | 1.225.000 = 1225000", "pointed", "German sheets"),
 )  # fmt: skip
 
 
@@ -135,7 +143,7 @@ milliseconds = reader("milliseconds")
 def fit(sample: Sample) -> Fitted:
     """Decide on the form of a column. In one that is ours, numbers are milliseconds."""
     form = _form(sample)
-    written: str | None = {"shifted": SHIFTED, "unclear": None}.get(form, form)
+    written: str | None = {"shifted": SHIFTED, "unclear": None, "pointed": POINTS}.get(form, form)
     if form == "clock":
         longer = any(isinstance(each, time | timedelta) or str(each).count(":") > 1 for _, each in sample.cells)
         written = "h:mm:ss" if longer else "m:ss"
@@ -154,7 +162,10 @@ def _form(sample: Sample) -> str:
         return "shifted" if is_shifted else "clock"
     named = next((form for form, length in FORMS.items() if length == sample.unit), None)
     if named in {"seconds", "milliseconds"} or sample.ours:
-        return named or "milliseconds"
+        # As fractions they would be lengths below a second.
+        texts = [value.strip() for value in values if isinstance(value, str) and "." in value]
+        is_pointed = named != "seconds" and texts and all(map(POINTED.fullmatch, texts))
+        return "pointed" if is_pointed else named or "milliseconds"
     return _unit(values, named)
 
 
