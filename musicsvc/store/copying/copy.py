@@ -21,8 +21,8 @@ from musicsvc.store.copying.tables import CopiedTable, Row, side_by_side, tables
 from musicsvc.store.engine import bulk, list_blocks, name_index
 from musicsvc.store.engine.sql import bound, fetch, run, run_many
 from musicsvc.store.engine.url import path_of, without_password
-from musicsvc.store.models import PlayProgress, Secret
-from musicsvc.store.schema import schema
+from musicsvc.store.models import PlayProgress, Secret, User
+from musicsvc.store.schema import history, schema
 from musicsvc.store.schema.schema import UNFINISHED
 
 OnProgress = Callable[[float, float], None]
@@ -84,17 +84,20 @@ def connect(url: str, log_file: Path | None = None, *, writes: bool = False) -> 
 
 
 def _create(url: str, log_file: Path | None) -> None:
-    """Create the database and its activity log if they do not exist. Raises Failure if the schema is not current."""
+    """Create the database and its activity log if they do not exist. Raises Failure if the schema is not current.
+
+    A process that is killed between two migrations leaves an older schema without accounts: the others are applied.
+    """
     path = path_of(url)
+    is_begun = True
     if path is None or path.exists():
         with connect(url, log_file) as opened:
             with opened.translated(), bound(opened.main):
-                has_tables = bool(schema.applied())
-            if has_tables:
+                have = schema.applied()
+                is_begun = not have or (bool(history.missing(have)) and not User.select().exists())
+            if not is_begun:
                 opened.require_current(finished=False)
-    else:
-        has_tables = False
-    if not has_tables:
+    if is_begun:
         schema.create(url)
     activity_log.create(url, log_file)
 

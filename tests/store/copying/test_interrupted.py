@@ -10,6 +10,7 @@ import pytest
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PlayCount
+from musicsvc.store.schema import history, schema
 from tests.faults import small_disk
 from tests.faults.small_disk import SmallDisk
 from tests.support import databases, every_table
@@ -54,6 +55,23 @@ def test_a_copy_to_a_full_disk_names_the_file_and_continues_when_there_is_room(
 
     assert run("db", "copy", store_url, str(target)).returncode == 0
     assert run("db", "compare", store_url, str(target)).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_copy_that_ended_between_two_migrations_continues(
+    prefilled: databases.Filled[None],  # noqa: ARG001 - `store_url` is a copy of it
+    store_url: str,
+    template: databases.Template,
+    tmp_path: Path,
+) -> None:
+    for name in history.available()[:2]:
+        (tmp_path / f"{name}.py").write_bytes((history.MIGRATIONS / f"{name}.py").read_bytes())
+    (tmp_path / "made").mkdir()
+    with databases.Maker(template, tmp_path / "made") as maker:
+        target = maker.make(migrated=False)
+        assert schema.upgrade(target, folder=tmp_path) == history.available()[:2]
+        assert run("db", "copy", store_url, target).returncode == 0
+        assert run("db", "compare", store_url, target).returncode == 0
 
 
 @pytest.mark.slow
