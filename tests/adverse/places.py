@@ -222,7 +222,7 @@ def cell(text: str) -> object:
     cell = " " * (next(BLANKS) % 64) + text
     looks: list[Callable[[Any], object]] = [times.instant, times.reader("MDY"), name_cells.url, name_cells.unmarked]
     looks += [dates.reader(order) for order in ("DMY", "MDY", None)]
-    looks += [durations.reader(form) for form in ("clock", "shifted", "minutes", "milliseconds")]
+    looks += [durations.reader(form) for form in ("clock", "shifted", "minutes", "milliseconds", "pointed")]
     looks += [codes.isrc, codes.upc, partial(numbers.place, lowest=1, highest=9)]
     sample = Sample([(1, cell), (2, "3.45")])
     fits = [fit(sample) for fit in (dates.fit, times.fit, durations.fit)]

@@ -164,7 +164,7 @@ def _form(sample: Sample) -> str:
     if named in {"seconds", "milliseconds"} or sample.ours:
         # As fractions they would be lengths below a second.
         texts = [value.strip() for value in values if isinstance(value, str) and "." in value]
-        is_pointed = named != "seconds" and texts and all(map(POINTED.fullmatch, texts))
+        is_pointed = named != "seconds" and texts and all(POINTED.fullmatch(text) for text in texts)
         return "pointed" if is_pointed else named or "milliseconds"
     return _unit(values, named)
 
