@@ -30,12 +30,7 @@ PERIODS = {
     "last-month": "Last month",
     "all": "All time",
 }
-CALENDAR = (
-    (MONTH, 12),
-    (QUARTER, 6),
-    (YEAR, 3),
-    (WEEK, 9),
-)  # numbers of months, quarters, years and weeks to choose from
+CALENDAR = ((MONTH, 12), (QUARTER, 6), (YEAR, 3), (WEEK, 9))  # how many of each there are to choose from
 A_YEAR = 366  # days
 
 

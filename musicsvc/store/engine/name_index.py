@@ -1,9 +1,8 @@
 """Indexes of names for searches that ignore case and accents, with the best matches first.
 
 An index marks the beginning of each name and word with special characters. In scripts without blanks, each character
-begins a word. Its keys sort by length of the name, then by
-id, so that the best matches of a search have the lowest keys. On SQLite it is an FTS5 table of trigrams, on PostgreSQL
-a table with a trigram index.
+begins a word. Its keys sort by length of the name, then by id, so that the best matches of a search have the lowest
+keys. On SQLite it is an FTS5 table of trigrams, on PostgreSQL a table with a trigram index.
 
 Triggers insert each name of an artist, album, track or playlist that a transaction adds, changes or deletes into the
 table `name_change`. Before COMMIT, the transaction updates the indexes and empties this table, so other transactions

@@ -82,7 +82,7 @@ class Dividing:
 
     @property
     def ids(self) -> dict[str, str]:
-        """Why columns of ids are read that fill no field, by column."""
+        """The reasons why columns of ids are read although they fill no field, by column."""
         return {each.ids: f"its ids tell how many names {cut(column)} has" for column, each in self._divided.items()}
 
     def signs(self, column: str) -> str | None:

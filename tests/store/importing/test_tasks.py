@@ -158,3 +158,15 @@ def test_a_stop_is_noticed_between_two_rows_that_are_far_apart(office: Office, s
     assert queue.options_of(office.task().report)["problem"] == STOPPING
     names = office.store.read(lambda: [track.name for track in Track.select()]).result()
     assert names == (["Air"] if step == queue.IMPORT else [])
+
+
+def test_the_first_rows_are_shown_with_the_names_that_the_import_makes(office: Office) -> None:
+    head = "Track URI,Track Name,Artist URI(s),Artist Name(s),Duration (ms)\n"
+    office.upload(
+        f'{head}u1,Air,"spotify:artist:1, spotify:artist:2","Ann, Bob",61000\nu2,Rain,spotify:artist:3,"C, D",x\n'
+    )
+    office.worker.work()
+    report = queue.options_of(office.task().report)
+    assert [name for name, _ in report["artists"]] == ["C, D", "Ann", "Bob"]
+    names = [each["column"] for each in report["columns"]].index("Artist Name(s)") + 1
+    assert [row[names] for row in report["rows"]] == ["Ann; Bob", "C, D"]

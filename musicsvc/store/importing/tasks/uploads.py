@@ -110,10 +110,9 @@ class Excerpt(Through):
     def table(self, columns: Columns) -> list[list[Any]]:
         """Return the cells of the rows to show, as they are read, after the line. Of one that is not: its text, why."""
         names = self.names()
-        return [
-            [str(each.line), *(_as_read(columns, name, each.values.get(name)) for name in names)]
-            for each in self._shown
-        ]
+        # Divided as whole rows: the ids beside names tell how many there are.
+        rows = [(each.line, columns.dividing.divide(each.values, ())[0]) for each in self._shown]
+        return [[str(line), *(_as_read(columns, name, row.get(name)) for name in names)] for line, row in rows]
 
 
 def _as_read(columns: Columns, name: str, value: Any) -> str | tuple[str, str]:
