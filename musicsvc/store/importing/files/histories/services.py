@@ -1,8 +1,7 @@
 """The entries of histories of services, most of them in JSON.
 
 Streams of Spotify's and Apple's privacy exports are imported if they lasted at least 30 seconds or reached the end of
-the track.
-Private sessions are skipped. IP addresses, devices, countries and user names are ignored.
+the track. Private sessions are skipped. IP addresses, devices, countries and user names are ignored.
 """
 
 from collections.abc import Callable, Mapping
