@@ -14,7 +14,7 @@ SEPARATORS = ",;\t|"
 NAMED = re.compile(r'"?sep=([^"\w])"?[\r\n]*')  # the first line of a file for Excel
 BEFORE_QUOTE = re.compile(r' *+"')
 QUOTED = re.compile(r'([^"]*+(?:""[^"]*+)*+)("?) *+')  # from behind the opening quote on
-MOST_SIGNS = 16 * MOST_COLUMNS  # separators of a line that tells how a table is written
+MOST_SIGNS = 16 * MOST_COLUMNS  # separators of a line at which one looks
 BREAK = 4  # characters that a line of a row counts for besides its own, so that empty ones count too
 OPEN = "a quote is not closed"
 TORN = 'text follows a closing quote; write a quote within quotes as ""'
@@ -60,7 +60,7 @@ class Rows:
             if fault:
                 yield number, None, fault, text.rstrip("\r\n")
             elif '"' not in text:
-                yield number, text.rstrip("\r\n").split(sign), "", ""
+                yield number, text.rstrip("\r\n").split(sign, MOST_SIGNS), "", ""
             else:
                 yield self._quoted(line)
 
