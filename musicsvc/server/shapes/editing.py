@@ -8,6 +8,8 @@ from musicsvc.server.shapes.pages import FormState
 from musicsvc.store.catalog.fields import FIELDS, Field
 
 MORE = 2  # empty lines for further artists
+# The fields that forms begin with.
+FIRST = ("name", "artists", "artist_id", "album_id", "isrc", "upc", "track_number", "disc_number")
 
 
 class Texts(NamedTuple):
@@ -25,13 +27,21 @@ class Texts(NamedTuple):
     created: Collection[str]
 
 
-def inputs(noun: str, texts: Texts, form: FormState) -> list[JSON]:
-    """Return the fields of a form.
+def inputs(noun: str, texts: Texts, form: FormState, blank: Mapping[str, str]) -> JSON:
+    """Return the fields of a form: `inputs`, and `sale`, which are folded unless one has an error or a value.
 
+    `blank`: the texts of a new row.
     A field that the user changed keeps what was typed; the others show what they are now. `meanwhile`: the text that
     somebody else gave to a field that the user changed too. Only once the form has shown it, saving replaces it.
     """
-    return [_input(field, texts, form) for field in FIELDS[noun]]
+    fields = sorted(FIELDS[noun], key=lambda field: FIRST.index(field.name) if field.name in FIRST else len(FIRST))
+    shown = {field: _input(field, texts, form) for field in fields}
+    sale = [field for field in fields if field.shown == "sale"]
+    return {
+        "inputs": [shown[field] for field in fields if field not in sale],
+        "sale": [shown[field] for field in sale],
+        "open": any(f.name in form.errors or f.differs(shown[f]["text"], blank[f.name]) for f in sale),
+    }
 
 
 def _input(field: Field, texts: Texts, form: FormState) -> JSON:
@@ -44,7 +54,7 @@ def _input(field: Field, texts: Texts, form: FormState) -> JSON:
         "form": field.form,
         "label": field.title,
         "hint": texts.notes.get(field.name, field.hint),
-        "required": not field.optional,
+        "required": not field.optional and field.shown != "sale",  # browsers say nothing of folded ones
         "text": text,
         "lines": [*filter(None, text.split("\n")), *[""] * MORE],
         "former": now if shown else former,

@@ -1,6 +1,7 @@
 """Artists, albums and tracks are edited on pages, by the rules of the API, and by two people at once."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from html import unescape
 from typing import Any
@@ -160,6 +161,39 @@ async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(per
     assert (theirs.status, "You manage none of the artists of this track." in HtmlPage(theirs.body).text) == (409, True)
     assert HtmlPage(theirs.body).forms[f"/insights/track/{row}/edit"]["artists.0"] == str(stranger)
     assert person.do(lambda _: Track.get_by_id(row)).edited_at is None
+
+
+@on_shared_loop
+async def test_a_form_begins_with_what_names_a_row_and_folds_price_and_licence_until_they_are_used(
+    person: Person,
+) -> None:
+    row, _ = subjects(person, "track")
+
+    def folded(answer: Answer) -> tuple[list[str], bool]:
+        """Return the fields in the fold, and whether it is open."""
+        page = answer.body.decode()
+        start, end = page.index("<details"), page.index("</details>")
+        names = re.findall(r'<(?:input|select) id="(\w+)"', page[start:end])
+        return names, page[start:].startswith("<details open>")
+
+    path = f"/insights/track/{row}/edit"
+    sale = ["price", "currency", "licensing_type", "exclusive_status", "exclusive_price"]
+    first = ["name", "artists.0", "artists.1", "artists.2", "album_id", "isrc", "track_number", "disc_number"]
+    shown = await person.browser.get(path)
+    fields = [each for each in HtmlPage(shown.body).forms[path] if not each.startswith(("was.", "form_token"))]
+    assert (fields[: len(first)], fields[-len(sale) :]) == (first, sale)
+    assert folded(shown) == (sale, False)
+    assert folded(await save(person, "track", row, await form(person, "track", row) | {"bpm": "7"})) == (sale, False)
+    for wrong in ({"exclusive_price": "much"}, {"currency": ""}, {"bpm": "7", "licensing_type": "both"}):
+        refused = await save(person, "track", row, await form(person, "track", row) | wrong)
+        assert (refused.status, folded(refused)) == (422, (sale, True)), wrong
+    person.do(lambda _: Track.update(currency="EUR").where(Track.id == row).execute())
+    assert folded(await person.browser.get(path)) == (sale, True)
+    assert folded(await person.browser.get("/insights/track/new")) == (sale, False)
+    album, _ = subjects(person, "album")
+    fields = [*(await form(person, "album", album))]
+    assert [each for each in fields if not each.startswith("was.")][1:4] == ["name", "artist_id", "upc"]
+    assert b"<details" not in (await person.browser.get(f"/insights/album/{album}/edit")).body
 
 
 @on_shared_loop

@@ -44,7 +44,7 @@ def _form(
     unknown = {field.name: _unknown(typed[field.name]) for field in ARTISTS[noun]}
     texts = shapes.Texts(now, typed, read_former(noun, form.values), notes, unknown, read_created(form.values))
     known = {each: names.managed(each, caller.user_id) for each in ("artist", "album")}
-    return {"inputs": shapes.inputs(noun, texts, form), "known": known}
+    return shapes.inputs(noun, texts, form, row_texts.blank(noun)) | {"known": known}
 
 
 def _unknown(text: str) -> list[str]:
