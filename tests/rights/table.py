@@ -108,6 +108,8 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     f"POST {V1}/auth/login": ANYBODY,
     f"GET {V1}/access-tokens": ANYBODY,
     f"POST {V1}/access-tokens": ANYBODY,
+    f"POST {V1}/access-requests": {"": Right(owner=409, stranger=409, collaborator=409, invited=409, former=409)},
+    f"GET {V1}/access-requests/me": {"": Right(make.access_request)},
     f"GET {V1}/users/me": ANYBODY,
     f"GET {V1}/users/me/followed-users": ANYBODY,
     f"GET {V1}/users/me/followers": ANYBODY,
@@ -171,6 +173,7 @@ BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
         "token_name": "my phone",
     },
     f"POST {V1}/access-tokens": lambda *_: {"name": "laptop", "password": make.PASSWORD},
+    f"POST {V1}/access-requests": lambda *_: {"use_case": "A page", "organization": "Own", "volume": "9 a day"},
     f"POST {V1}/albums": lambda _, __, artist: {"name": "Sketches", "artist_id": artist},
     f"POST {V1}/tracks": lambda _, __, artist: {"name": "Fireflies", "duration": 1, "artists": [artist]},
     f"POST {V1}/artists": lambda *_: {"name": "Amy Beach"},
@@ -204,6 +207,7 @@ GATES: Mapping[Access, Mapping[str, int]] = {
     Access.OPEN: dict.fromkeys(REFUSED, SERVED),
     Access.PUBLIC: dict(zip(REFUSED, (SERVED, 401, 401, 401, 403, 403), strict=True)),
     Access.TOKEN: dict(zip(REFUSED, (401, 401, 401, 401, 403, 403), strict=True)),
+    Access.ACCOUNT: dict(zip(REFUSED, (401, 401, 401, 401, SERVED, 403), strict=True)),
 }
 
 

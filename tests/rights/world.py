@@ -10,6 +10,7 @@ from musicsvc.store import security
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
+    AccessRequest,
     Album,
     AlbumArtist,
     Artist,
@@ -94,6 +95,12 @@ def token(world: World, who: str) -> int:
     value = tokens.generate()
     times = {"created_at": world.now, "expires_at": world.now + DAY}
     return int(Token.create(user=world.owner(who), name="a", digest=tokens.digest(value), last_four="abcd", **times).id)
+
+
+def access_request(world: World, who: str) -> None:
+    """A request for access by the caller."""
+    values = {"use_case": "A page", "volume": "9 a day", "organization": "Own", "state": "approved"}
+    AccessRequest.create(email=world.email(who), email_key=world.email(who), created_at=world.now, **values)
 
 
 def artist(world: World, who: str) -> int:

@@ -12,7 +12,7 @@ from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import Call
 from musicsvc.server.freshness import Freshness, Source, Stamp
-from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.routes.route import ACCESS_REQUESTS, Access, Route
 from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
@@ -144,21 +144,21 @@ class Authenticator:
         """Note the caller in the call, if the caller may use the route."""
         if refusal is not None:
             raise refusal
-        if caller is None and route.access is Access.TOKEN:
+        if caller is None and route.access in {Access.TOKEN, Access.ACCOUNT}:
             raise Unauthenticated
         if caller is None or route.access is Access.OPEN:
             return
-        self._require_access(caller)
+        self._require_access(caller, route)
         self._used[caller.token_id] = call.at
         if route.needs_write_scope and caller.scope != "read-write":
             raise Forbidden(READ_ONLY)
         call.caller = caller
 
-    async def reauthenticate(self, header: str, call: Call) -> Identity:
+    async def reauthenticate(self, header: str, call: Call, route: Route) -> Identity:
         """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
         value = token_of(header) or ""
         current = self._valid(self._recall(value) or await self._identify(value, call), self._clock.now())
-        self._require_access(current)
+        self._require_access(current, route)
         return current
 
     def _valid(self, found: CachedIdentity, now: int) -> Identity:
@@ -174,11 +174,11 @@ class Authenticator:
             raise Unauthenticated("expired")
         return caller
 
-    def _require_access(self, caller: Identity) -> None:
+    def _require_access(self, caller: Identity, route: Route) -> None:
         if caller.suspended:
             raise Forbidden("The account is suspended.")
-        if not caller.api_access:
-            raise api_access.NoAccess(self._contact)
+        if not caller.api_access and route.access is not Access.ACCOUNT:
+            raise api_access.NoAccess(self._contact, ACCESS_REQUESTS)
 
     def _recall(self, value: str) -> CachedIdentity | None:
         """Return what is in memory of a token, or None if the database must be read."""

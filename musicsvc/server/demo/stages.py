@@ -33,7 +33,7 @@ from musicsvc.server.request.bodies import TOO_LARGE
 from musicsvc.server.request.dispatch import CLIENT_CLOSED, Stages
 from musicsvc.server.request.first_steps import Connection
 from musicsvc.server.responses.responses import NOT_MODIFIED, Prepared, Reply, prepare, send, send_pieces, stream
-from musicsvc.server.routes.route import NO_ID, Family, Route
+from musicsvc.server.routes.route import ACCESS_REQUESTS, NO_ID, Family, Route
 from musicsvc.server.schemas.reading import NOT_VALID, REQUIRED
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import api_access
@@ -204,7 +204,7 @@ class Demo:
 
     def _failure(self, code: str, route: Route) -> Failure:
         failures: dict[str, Failure] = {
-            "403": api_access.NoAccess(self._contact),
+            "403": api_access.NoAccess(self._contact, ACCESS_REQUESTS),
             "409": Conflict("The request conflicts with the current state."),
             "413": TooLarge(TOO_LARGE),
             "422": Invalid(_field_error(route)),

@@ -13,12 +13,13 @@ Generated from the table of endpoints by `python -m musicsvc.server.openapi.list
 compares the two. Bodies, answers and errors are in the OpenAPI document: `/api/v1/openapi.json`, readable at `/docs`.
 
 Callers: *all*, without a token; *public*, without a token the public fields only; *token*, an account with API access;
-of pages, which are for browsers and no part of the API, *signed in* and *administrators*, by session.
+*account*, a token whose account may have none; of pages, which are for browsers and no part of the API, *signed in* and
+*administrators*, by session.
 The status is that of success. A + marks endpoints beyond the original specification. *Limit* is the rate limit of the
 endpoint beside that of its caller ([limits.md](limits.md)).
 """
 PEOPLE = {Access.SESSION: "signed in", Access.DEVELOPER: "API access", Access.ADMIN: "administrators"}
-CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token"} | PEOPLE
+CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token", Access.ACCOUNT: "account"} | PEOPLE
 
 
 def markdown() -> str:

@@ -63,11 +63,17 @@ def _in_query(name: str, schema: JSON, *, required: bool = False) -> JSON:
 
 
 BEARER: JSON = {"bearer": []}
-SECURITY: dict[Access, list[JSON]] = {Access.OPEN: [], Access.PUBLIC: [{}, BEARER], Access.TOKEN: [BEARER]}
+SECURITY: dict[Access, list[JSON]] = {
+    Access.OPEN: [],
+    Access.PUBLIC: [{}, BEARER],
+    Access.TOKEN: [BEARER],
+    Access.ACCOUNT: [BEARER],
+}
 CALLERS = {
     Access.OPEN: "Needs no token.",
     Access.PUBLIC: "Without a token the answer has the public fields only.",
     Access.TOKEN: "Needs a token.",
+    Access.ACCOUNT: "Needs a token; its account needs no API access.",
 }
 
 

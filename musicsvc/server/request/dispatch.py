@@ -311,7 +311,7 @@ class Dispatcher:
         parsed = await self._bodies.receive(exchange, route.body)
         call.renew(self._clock.monotonic())
         if late and call.caller is not None and credentials is not None:
-            call.caller = await self._authenticator.reauthenticate(credentials, call)
+            call.caller = await self._authenticator.reauthenticate(credentials, call, route)
         call.resource = call.resource or parsed.resource
         exchange.parsed = parsed
 

@@ -18,6 +18,7 @@ from musicsvc.store.accounts.tokens import Identity
 
 V1 = "/api/v1"  # the beginning of the paths of the API
 INSIGHTS = f"{V1}/producer-intelligence/insights"
+ACCESS_REQUESTS = f"{V1}/access-requests"
 SAFE = ("GET", "HEAD")
 JSON_MEDIA = "application/json"
 # Parameters of a handler whose responses depend on nothing but the request, the caller and the database.
@@ -31,7 +32,8 @@ BoundFunction = Callable[[Mapping[str, Any]], Any]
 class Access(Enum):
     """The callers that an endpoint accepts.
 
-    OPEN: everyone. PUBLIC: everyone, but callers without a token get fewer fields. TOKEN: callers with a token.
+    OPEN: everyone. PUBLIC: everyone, but callers without a token get fewer fields. TOKEN: callers with a token, whose
+    account has API access. ACCOUNT: callers with a token, whose account may have no API access.
     SESSION (pages only): signed-in users. DEVELOPER (pages only): signed-in users with API access. ADMIN (pages only):
     signed-in administrators.
     """
@@ -39,6 +41,7 @@ class Access(Enum):
     OPEN = auto()
     PUBLIC = auto()
     TOKEN = auto()
+    ACCOUNT = auto()
     SESSION = auto()
     DEVELOPER = auto()
     ADMIN = auto()
@@ -266,7 +269,7 @@ class Route:
             return caller and caller.account
         if not self._depends_on_caller or caller is None:
             return None
-        return caller.account if self.access is Access.TOKEN else True
+        return True if self.access is Access.PUBLIC else caller.account
 
     def caching(self, *, anonymous: bool) -> str:
         """Return the Cache-Control header of a successful response. `anonymous`: the caller has no token."""

@@ -1,8 +1,19 @@
-"""Endpoints to register, sign in, search and follow accounts, and to manage the caller's access tokens."""
+"""Endpoints to register, sign in, search and follow accounts, to manage access tokens, and to request API access."""
 
-from musicsvc.server.handlers import accounts, likes, tokens, users
-from musicsvc.server.routes.route import EXTENSION, URGENT, V1, Access, Cost, Docs, PasswordOf, RateLimit, Route
-from musicsvc.server.schemas.accounts import FoundUsers, LoggedIn, NewToken, Registered, TokenListed
+from musicsvc.server.handlers import access, accounts, likes, tokens, users
+from musicsvc.server.routes.route import (
+    ACCESS_REQUESTS,
+    EXTENSION,
+    URGENT,
+    V1,
+    Access,
+    Cost,
+    Docs,
+    PasswordOf,
+    RateLimit,
+    Route,
+)
+from musicsvc.server.schemas.accounts import AccessRequested, FoundUsers, LoggedIn, NewToken, Registered, TokenListed
 from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
 from musicsvc.server.schemas.catalog import Artist, Track
 from musicsvc.store.accounts import users as user_store
@@ -31,5 +42,9 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", TOKENS, tokens.create, status=201, answer=NewToken, docs=EXTENSION, password=PasswordOf.CALLER),
     Route("DELETE", f"{TOKENS}/{{id}}", tokens.delete, find=get_own, private=True, answer=Success, docs=EXTENSION,
           cost=URGENT),
+    Route("POST", ACCESS_REQUESTS, access.request, Access.ACCOUNT, status=201,
+          answer=one("access_request", AccessRequested), docs=Docs(extension=True, raises=(409,))),
+    Route("GET", f"{ACCESS_REQUESTS}/me", access.show, Access.ACCOUNT,
+          answer=one("access_request", AccessRequested), docs=Docs(extension=True, raises=(404,))),
 )
 # fmt: on

@@ -6,7 +6,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
 from musicsvc.server.schemas.fields import DIGITS_ONLY, TRIMMED, Body, NameText, Query, Secret, Text, replace_null
-from musicsvc.store.accounts import email_addresses, passwords, tokens, users
+from musicsvc.store.accounts import api_access, email_addresses, passwords, tokens, users
+from musicsvc.store.accounts.api_access import RequestState
 from musicsvc.store.accounts.tokens import Scope, State
 from musicsvc.wording import LONGEST_NAME
 
@@ -120,6 +121,25 @@ class TokenListed(Answer):
     created_at: Timestamp
     expires_at: Timestamp
     last_used_at: Timestamp | None
+
+
+class AccessIn(Body):
+    """A request for API access, on which an administrator decides."""
+
+    use_case: Annotated[str, Text(1, api_access.LONGEST["use_case"])] = Field(examples=["A page of my label's figures"])
+    organization: Annotated[str, Text(1, api_access.LONGEST["organization"])] = Field(examples=["Example Records"])
+    volume: Annotated[str, Text(1, api_access.LONGEST["volume"])] = Field(
+        description="The expected number of requests, or the amount of music.", examples=["5,000 requests a day"]
+    )
+
+
+class AccessRequested(Answer):
+    """A request for API access; `reason` is given for denied ones."""
+
+    id: int
+    state: RequestState = Field(examples=["denied"])
+    created_at: Timestamp
+    reason: str | None = Field(examples=["Please describe the use case."])
 
 
 class SearchQuery(Query):

@@ -2,21 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from shlex import quote
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from peewee import IntegrityError
 
+from musicsvc.clock import DAY, isoformat
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, password_links, tokens, users
 from musicsvc.store.accounts.password_links import NewLink
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine.sql import lock_rows, savepoint
 from musicsvc.store.models import AccessRequest, Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind
-from musicsvc.wording import LONGEST_NAME
 
-LONGEST = {"use_case": 2_000, "volume": LONGEST_NAME, "organization": LONGEST_NAME, "reason": 1_000}
+LONGEST = {"use_case": 500, "volume": 100, "organization": 500, "reason": 1_000}
+RequestState = Literal["pending", "approved", "denied"]
+PAUSE = DAY  # after a denied request, before the account may ask again
 
 
 class AccessEntry(NamedTuple):
@@ -39,10 +42,11 @@ class Approval(NamedTuple):
 
 
 class NoAccess(Forbidden):
-    """The account has no API access. `contact`: the e-mail address to ask for it, if any."""
+    """The account has no API access. `contact`: the e-mail address to ask for it, `path`: that of a POST, if any."""
 
-    def __init__(self, contact: str | None) -> None:
-        super().__init__("The account has no API access." + (f" Ask for it at {contact}." if contact else ""))
+    def __init__(self, contact: str | None, path: str | None = None) -> None:
+        ways = [*([f"at {contact}"] if contact else []), *([f"with POST {path}"] if path else [])]
+        super().__init__("The account has no API access." + (f" Ask for it {' or '.join(ways)}." if ways else ""))
 
 
 def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> Sequence[Token]:
@@ -136,6 +140,31 @@ def request(
         raise Conflict(f"A request by {email} is pending already.") from None
     _add_event("access.requested", pending, now, actor)
     return pending
+
+
+def request_own(
+    user_id: int, use_case: str, volume: str, organization: str, *, now: int, actor: Actor
+) -> AccessRequest:
+    """Create a pending request for the account itself. Raises Conflict as `request` does, and soon after a denial."""
+    user = users.get(user_id)
+    wait = asks_again_at(latest_request(user))
+    if not user.api_access and now < wait:
+        raise Conflict(f"Your last request was denied. You can ask again from {isoformat(wait)} on.")
+    return request(user.email, use_case, volume, organization, now=now, actor=actor)
+
+
+def asks_again_at(latest: AccessRequest | None) -> int:
+    """Return the time from which an account may ask again after its newest request was denied, otherwise 0."""
+    denied_at = latest.decided_at if latest is not None and latest.state == "denied" else None
+    return 0 if denied_at is None else denied_at + PAUSE
+
+
+def latest_own_request(*, actor: Identity) -> AccessRequest:
+    """Return the actor's newest request. Raises NotFound if there is none."""
+    found = latest_request(users.get(actor.user_id))
+    if found is None:
+        raise NotFound("The account has not asked for API access.")
+    return found
 
 
 def latest_request(user: User) -> AccessRequest | None:

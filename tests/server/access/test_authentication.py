@@ -230,9 +230,9 @@ async def test_few_tokens_are_kept_in_memory_and_the_one_unused_for_longest_goes
     monkeypatch.setattr(freshness, "holds", lambda *_, **__: True)
     monkeypatch.setattr(freshness, "now", lambda: Stamp(1, 0.0))
     ann, ben, cleo = (f"Bearer {person(store, clock, f'{name}@label.test')[1]}" for name in ("ann", "ben", "cleo"))
-    for header in (ann, ben, ann, cleo):
-        await authenticator.reauthenticate(header, Call(0, clock.monotonic(), "", "GET"))
     route, _ = Router(ROUTES).match("GET", PRIVATE)
+    for header in (ann, ben, ann, cleo):
+        await authenticator.reauthenticate(header, Call(0, clock.monotonic(), "", "GET"), route)
     found = [
         authenticator.authenticate(route, header, Call(0, clock.monotonic(), "", "GET")) for header in (ann, ben, cleo)
     ]

@@ -32,7 +32,7 @@ def error(code: str, message: str, **errors: str) -> tuple[dict[str, object], di
 
 
 BODIES = {
-    "403": error("forbidden", "The account has no API access."),
+    "403": error("forbidden", "The account has no API access. Ask for it with POST /api/v1/access-requests."),
     "404": error("not_found", "There is nothing at this path."),
     "409": error("conflict", "The request conflicts with the current state."),
     "413": error("payload_too_large", "The body is larger than 1 MiB."),

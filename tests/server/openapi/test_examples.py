@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from musicsvc.server.openapi.models import example
-from musicsvc.server.routes.route import JSON_MEDIA, V1, Access, Route
-from musicsvc.store.accounts import passwords, users
+from musicsvc.server.routes.route import ACCESS_REQUESTS, JSON_MEDIA, V1, Access, Route
+from musicsvc.store.accounts import api_access, passwords, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import TrackArtist
 from tests.server.openapi.conftest import SHOWN, each
@@ -15,6 +15,8 @@ from tests.support.response_checks import conforms
 from tests.support.serving import Answer, Client
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
+DEMO = "demo@musicsvc.test"
 
 
 @each([route for route in SHOWN if route.answer is not None])
@@ -55,8 +57,11 @@ def test_the_examples_of_errors_are_such_errors(document: dict[str, Any]) -> Non
 
 
 async def test_the_examples_of_reading_can_be_sent_as_they_stand(
-    anonymous: Client, world: dict[str, str], document: dict[str, Any]
+    anonymous: Client, store: Store, world: dict[str, str], document: dict[str, Any]
 ) -> None:
+    without_access(store)
+    store.write(lambda: api_access.request(DEMO, "A page", "9 a day", "Own", now=1)).result()
+    store.write(lambda: api_access.approve(DEMO, now=1)).result()
     for route in SHOWN:
         if route.method != "GET":
             continue
@@ -74,7 +79,9 @@ async def test_the_example_of_a_change_can_be_sent_as_it_stands(
 ) -> None:
     if route.password is not None:
         hashed = passwords.hash_password("three romances for violin")
-        store.write(lambda: users.set_password(users.by_email("demo@musicsvc.test"), hashed, now=1)).result()
+        store.write(lambda: users.set_password(users.by_email(DEMO), hashed, now=1)).result()
+    if route.path == ACCESS_REQUESTS:
+        without_access(store)
     if (route.method, route.path) == ("DELETE", f"{V1}/artists/{{id}}"):
         store.write(
             lambda: TrackArtist.delete().where(TrackArtist.artist == route.docs.example["id"]).execute()
@@ -82,6 +89,10 @@ async def test_the_example_of_a_change_can_be_sent_as_it_stands(
     answer = await send_example(caller_of(route, anonymous, world), document, route)
     assert answer.status == route.status, answer.body
     conforms(answer, route.method, route.path)
+
+
+def without_access(store: Store) -> None:
+    store.write(lambda: api_access.revoke(users.by_email(DEMO), now=1)).result()
 
 
 def test_every_text_has_an_example(document: dict[str, Any]) -> None:

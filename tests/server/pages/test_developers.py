@@ -63,9 +63,9 @@ async def test_a_request_for_access_is_followed_to_its_answer(person: Person) ->
     assert asked.request
     assert (asked.request.use_case, asked.request.volume, asked.request.organization) == tuple(REQUEST.values())
 
-    person.do(lambda _: api_access.deny(person.email, f"too vague {SCRIPT}", now=now + DAY))
+    person.do(lambda _: api_access.deny(person.email, f"too vague {SCRIPT}", now=now - DAY))
     denied = await page(person)
-    assert "was denied on 2 Mar 2026" in denied
+    assert "was denied on 28 Feb 2026" in denied
     assert "too vague &lt;script&gt;alert(1)&lt;/script&gt;" in denied
 
     assert (await person.browser.post(f"{HOME}/access", REQUEST)).status == 303

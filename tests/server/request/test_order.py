@@ -13,7 +13,7 @@ import pytest_asyncio
 from musicsvc.clock import MovableClock
 from musicsvc.config import Access as AccessSettings
 from musicsvc.config import Limits, Metrics, Server, Settings
-from musicsvc.server.routes.route import Access, Family, RateLimit, Route
+from musicsvc.server.routes.route import ACCESS_REQUESTS, Access, Family, RateLimit, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.engine.store import Store
@@ -65,18 +65,19 @@ async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, world: Wor
         twice = [f"Authorization: Bearer {token}"] * 2
         await wire.send(request(valid.method, valid.path, *twice))
         assert is_unauthenticated(await wire.answer(), route, "unknown")
-        if route.access is Access.TOKEN:
+        if route.access is not Access.PUBLIC:
             await wire.send(request(valid.method, valid.path))
             assert is_unauthenticated(await wire.answer(), route, None)
 
 
 @sqlite
-@each(lambda route: route.access is not Access.OPEN)
+@each(lambda route: route.access in {Access.PUBLIC, Access.TOKEN})
 @on_shared_loop
 async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Shared, route: Route) -> None:
     world = shared_hosted.world(("without access", "suspended"))
     path = ValidRequest(world, route).path
-    for who, words in (("without access", f"no API access. Ask for it at {CONTACT}."), ("suspended", "suspended")):
+    ways = f"no API access. Ask for it at {CONTACT} or with POST {ACCESS_REQUESTS}."
+    for who, words in (("without access", ways), ("suspended", "suspended")):
         client = shared_hosted.client.holding(world.tokens[who])
         answer = await client(route.method, path, headers={"X-Forwarded-Proto": "https"})
         assert answer.status == 403
@@ -248,6 +249,7 @@ def ladder(world: World, route: Route) -> Iterator[tuple[str, bytes, int]]:
     yield "method", request("OPTIONS", missing + worst, HTTPS, *bad), 405
     if route.access is not Access.OPEN:
         yield "token", request(route.method, missing + worst, HTTPS, *bad), 401
+    if route.access in {Access.PUBLIC, Access.TOKEN}:
         refused = f"Authorization: Bearer {world.tokens['without access']}"
         yield "access", request(route.method, missing + worst, HTTPS, refused, *bad[1:]), 403
     sound = [HTTPS, f"Authorization: Bearer {world.tokens[OWNER]}"]

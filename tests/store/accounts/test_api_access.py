@@ -69,7 +69,7 @@ def test_an_address_has_one_pending_request_and_may_repeat_a_denied_one(store: S
 
 def test_a_request_names_every_field_that_is_missing(store: Store) -> None:
     with pytest.raises(Invalid) as refusal:
-        store.write(lambda: api_access.request("nobody", " ", "", "x" * 256, now=1)).result()
+        store.write(lambda: api_access.request("nobody", " ", "", "x" * 501, now=1)).result()
     assert set(refusal.value.errors) == {"email", "use_case", "volume", "organization"}
 
 

@@ -88,7 +88,8 @@ def show(caller: SessionIdentity, now: int, activity_log: Log) -> View:
 
 def request_access(body: AccessForm, caller: SessionIdentity, now: int) -> Redirect:
     """Request API access."""
-    api_access.request(caller.email, body.use_case, body.volume, body.organization, now=now, actor="page")
+    texts = body.use_case, body.volume, body.organization
+    api_access.request_own(caller.user_id, *texts, now=now, actor="page")
     return Redirect(HOME, "Your request was sent. The decision will be shown here.")
 
 

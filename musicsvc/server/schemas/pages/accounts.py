@@ -6,10 +6,10 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from musicsvc.clock import HOUR
-from musicsvc.server.schemas.accounts import RegisterIn, TokenName
+from musicsvc.server.schemas.accounts import AccessIn, RegisterIn, TokenName
 from musicsvc.server.schemas.fields import DIGITS_ONLY, NameText, Query, Secret, Text
 from musicsvc.server.schemas.pages.form import Form
-from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.tokens import Scope
 from musicsvc.wording import LONGEST_NAME
 
@@ -54,12 +54,8 @@ class SignInForm(Form):
     password: Secret
 
 
-class AccessForm(Form):
-    """A request for API access."""
-
-    use_case: Annotated[str, Text(1, api_access.LONGEST["use_case"])]
-    volume: Annotated[str, Text(1, api_access.LONGEST["volume"])]
-    organization: Annotated[str, Text(1, api_access.LONGEST["organization"])]
+class AccessForm(AccessIn, Form):
+    """A request for API access, with the same fields and rules as over the API."""
 
 
 class TokenForm(Form):
