@@ -81,6 +81,9 @@ async def test_every_number_on_the_page_is_that_of_the_api(world: World, kind: s
         page = await world.page(f"/insights/{kind}/{each}?period={period}&by=day")
         data = await world.api(f"{kind}s/{each}?period={period}")
         chart = await world.api(f"{kind}s/{each}/charts?timeframe={PERIODS[period]}")
+        if not data["plays"]["total"]:
+            assert (page.figures, page.tables) == ({}, [])
+            continue
 
         assert blocks(data).items() <= page.figures.items()
         shown_growth = [growth(value) for value in data["growth"].values()]
@@ -112,7 +115,7 @@ async def test_no_two_figures_of_this_world_are_equal(world: World) -> None:
 
 
 async def test_realtime_is_that_of_the_api_on_the_page_and_when_it_is_refreshed(world: World) -> None:
-    for track in world.made.tracks:
+    for track in world.made.tracks[:4]:  # the last one was never played
         data = await world.api(f"tracks/{track}/realtime")
         page = await world.page(f"/insights/track/{track}")
         refreshed = await world.page(f"/insights/track/{track}/realtime")
@@ -239,15 +242,15 @@ async def test_all_time_begins_with_the_first_play_and_has_no_growth(world: Worl
 
 
 async def test_a_period_of_decades_begins_with_the_first_play(world: World) -> None:
-    track, silent = world.made.tracks[0], world.made.tracks[4]
+    track = world.made.tracks[0]
     every = await world.page(f"/insights/track/{track}?from=1930-01-01&to=2026-03-01&by=day")
     assert every.table("Day")[0][1] != "0"
     whole = await world.page(f"/insights/track/{track}?period=all&by=day")
     assert [row[:3] for row in every.table("Day") if row[1] != "0"] == [
         row[:3] for row in whole.table("Day") if row[1] != "0"
     ]
-    quiet = await world.page(f"/insights/track/{silent}?from=1930-01-01&to=2026-03-01&by=day")
-    assert (len(quiet.table("Day")), quiet.table("Day")[-1][0]) == (366, "1 Mar 2026, not over")
+    quiet = await world.page(f"/insights/track/{track}?from=1930-01-01&to=1990-03-01&by=day")
+    assert (len(quiet.table("Day")), quiet.table("Day")[-1][0]) == (366, "1 Mar 1990")
 
 
 async def test_a_search_finds_artists_albums_and_tracks_of_the_account(world: World) -> None:
@@ -294,7 +297,7 @@ async def test_results_page_on(world: World) -> None:
         ("from=2026-02-30&to=2026-03-01", "from", "date"),
         ("from=2026-02-01", "to", "required with from"),
         ("to=2026-03-02&from=2026-03-01", "to", "Must not be after today"),
-        ("from=2026-02-09&to=2026-02-08", "from", "Must not be after `to`."),
+        ("from=2026-02-09&to=2026-02-08", "from", "Must not be after the last day."),
     ],
 )
 async def test_a_period_that_is_not_possible_stays_on_its_page_with_the_error_beside_the_field(

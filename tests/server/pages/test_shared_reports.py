@@ -96,12 +96,12 @@ async def test_a_shared_page_names_its_owner_and_the_artists(world: World) -> No
     ):
         page = HtmlPage((await world.anybody.get(await world.share(f"/insights/{path}/share"))).body)
         assert line in page.text
-        assert "A report of Ada's <Records>" in page.text
+        assert "Shared by Ada's <Records>" in page.text
         assert "your account" not in page.text
         assert ("of Ada's <Records> Catalog" in page.text) == path.startswith("artist")  # below the followers
         own = HtmlPage((await world.owner.get(f"/insights/{path}")).body)
         assert line in own.text
-        assert "A report of" not in own.text
+        assert "Shared by" not in own.text
 
 
 async def test_a_link_ends_after_its_days_with_its_owner_and_with_the_rights(world: World) -> None:

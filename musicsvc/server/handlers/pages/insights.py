@@ -8,16 +8,19 @@ from musicsvc.errors import Invalid
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.schemas.pages.insights import CompareQuery, PagePeriod, ShareForm, SubjectQuery
 from musicsvc.server.shapes import dashboards as shapes
-from musicsvc.server.shapes import insights, share_links
+from musicsvc.server.shapes import first_steps, insights, share_links
 from musicsvc.server.shapes.envelope import JSON, Download, Site
+from musicsvc.server.shapes.first_steps import Step
 from musicsvc.server.shapes.pages import Redirect, View
+from musicsvc.store.accounts import tokens
 from musicsvc.store.dashboards import catalog_search, comparisons, dashboards, report_links
+from musicsvc.store.dashboards.dashboards import Dashboard
 from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import figures, realtime
 from musicsvc.store.models import ReportLink
 from musicsvc.store.plays import history
-from musicsvc.store.plays.subjects import KINDS, Subject
+from musicsvc.store.plays.subjects import ALBUM, KINDS, TRACK, Subject
 from musicsvc.store.security.sessions import SessionIdentity
 
 
@@ -32,7 +35,14 @@ def show(subject: Subject, query: SubjectQuery, caller: SessionIdentity, now: in
     """Show the figures of an artist, album or track."""
     days = history.adapt(query.window(now))
     found = dashboards.build(subject, days, caller.user_id, now, zone=query.zone, interval=query.by)
-    return View("insights/show.html", {"page": shapes.dashboard(found, now, query.zone)})
+    steps = None if found.figures.plays_total else _first_steps(found, caller, now)
+    return View("insights/show.html", {"page": shapes.dashboard(found, now, query.zone), "steps": steps})
+
+
+def _first_steps(found: Dashboard, caller: SessionIdentity, now: int) -> list[Step]:
+    path = f"/insights/track/new?album={found.subject.id}" if found.subject.kind == ALBUM else "/import"
+    tracks, token = found.subject.kind == TRACK or bool(found.tracks), tokens.has_any(caller.user_id, now=now)
+    return first_steps.first_play(caller, tracks=tracks, token=token, path=path)
 
 
 def show_realtime(subject: Subject, now: int) -> View:

@@ -39,6 +39,7 @@ class PeriodChoice(Period):
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
         """Return a message for a period that does not exist, or for dates that are not allowed."""
         found = check_dates(sent, faults, context["now"])
+        found = {field: text.replace("`to`", "the last day") for field, text in found.items()}
         if not found and "period" in sent:
             try:
                 periods.window(sent["period"], context["now"])

@@ -1,0 +1,28 @@
+"""Lists of first steps, for pages that have nothing to show yet."""
+
+from typing import NamedTuple
+
+from musicsvc.store.security.sessions import SessionIdentity
+
+
+class Step(NamedTuple):
+    """What to do, the path of its page, and whether it is done. Without a path, it waits for an earlier step."""
+
+    text: str
+    path: str | None
+    done: bool
+
+
+def first_play(caller: SessionIdentity, *, tracks: bool, token: bool, path: str = "/import") -> list[Step]:
+    """Return the steps to the first play of artists, albums or tracks.
+
+    `tracks`, `token`: whether they have tracks, and the account an access token. `path`: of the page that adds tracks.
+    """
+    plays = "a sheet of plays, or the history of another service"
+    steps = [
+        Step("Import a sheet of your tracks" if path == "/import" else "Add the tracks", path, tracks),
+        Step(f"Import {plays}" if caller.reports_plays else f"Ask to import {plays}", "/import", done=False),
+        Step("Or let a player or shop report each play, with an access token of yours", "/settings/developers", token),
+    ]
+    access = Step("Ask for access, to add music and plays", "/settings/developers", caller.api_access)
+    return [access, *(each if caller.api_access else each._replace(path=None) for each in steps)]
