@@ -85,11 +85,11 @@ def show_avatar(id: str, pictures: Drawings) -> Picture | Download:  # noqa: A00
     return _initials(avatars.design(users.get(user_id).display_name, user_id), pictures)
 
 
-def show_thumbnail(kind: int, id: str, pictures: Drawings) -> Picture | Download:  # noqa: A002 - as above
-    """Show the thumbnail of a track, album or artist (`kind`): initials, as of an avatar."""
+def show_initials(kind: int, side: int, id: str, pictures: Drawings) -> Picture | Download:  # noqa: A002 - as above
+    """Show the avatar or thumbnail of a track, album or artist (`kind`). `side`: in pixels."""
     number = _number(id)
     design = avatars.design(figures.name(Subject(kind, number)), number)
-    return _initials(design._replace(side=avatars.SMALL_SIDE), pictures)
+    return _initials(design._replace(side=side), pictures)
 
 
 def draw(drawing: Picture, pictures: Drawings) -> Download:

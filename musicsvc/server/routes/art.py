@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from musicsvc.reports.art import avatars
 from musicsvc.server.handlers import art
 from musicsvc.server.routes.route import (
     EXTENSION,
@@ -19,6 +20,7 @@ from musicsvc.server.schemas.art import Preview, Templates
 from musicsvc.store.plays.subjects import KINDS
 
 OPEN, PLAIN = Access.OPEN, Family.PLAIN
+PICTURES = {"avatars": avatars.SIDE, "thumbnails": avatars.SMALL_SIDE}
 DRAWN = Cost(render=art.draw)
 
 # fmt: off
@@ -30,7 +32,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/cover-art/templates/{name}", art.show_template, OPEN, family=PLAIN, docs=UNDOCUMENTED,
           cost=Cost(Runs.NO_STORE, render=art.draw)),
     Route("GET", "/avatars/{id}", art.show_avatar, OPEN, family=PLAIN, docs=UNDOCUMENTED, cost=DRAWN),
-    *(Route("GET", f"/thumbnails/{noun}/{{id}}", partial(art.show_thumbnail, kind), OPEN, family=PLAIN,
-            docs=UNDOCUMENTED, cost=DRAWN) for noun, kind in KINDS.items()),
+    *(Route("GET", f"/{name}/{noun}/{{id}}", partial(art.show_initials, kind, side), OPEN, family=PLAIN,
+            docs=UNDOCUMENTED, cost=DRAWN) for noun, kind in KINDS.items() for name, side in PICTURES.items()),
 )
 # fmt: on

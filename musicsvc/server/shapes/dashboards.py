@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from musicsvc.reports.charts import dates
 from musicsvc.reports.formats import FORMATS
 from musicsvc.server.shapes import insights, listening
-from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.envelope import JSON, Site
 from musicsvc.store.dashboards.catalog_search import Result, ResultPage
 from musicsvc.store.dashboards.comparisons import MOST, ComparedSubject
 from musicsvc.store.dashboards.dashboards import Dashboard, Related
@@ -105,10 +105,15 @@ def report(found: Dashboard, now: int) -> JSON:
     }
 
 
-def sharing(shared: SharedReport) -> JSON:
-    """Return who shares a report and until when, and the first day of its link if that is too long ago to be shown."""
+def sharing(shared: SharedReport, site: Site) -> JSON:
+    """Return who shares a report and until when, and the first day of its link if that is too long ago to be shown.
+
+    `picture`: the URL of a picture, which chats show beside the link.
+    """
     earlier = None if shared.earlier_first is None else to_date(shared.earlier_first).isoformat()
-    return {"expires_at": shared.expires_at, "owner": shared.owner, "earlier": earlier}
+    subject = shared.subjects[0]
+    picture = f"{site.root}/avatars/{figures.noun(subject)}/{subject.id}"
+    return {"expires_at": shared.expires_at, "owner": shared.owner, "earlier": earlier, "picture": picture}
 
 
 def _data(found: Dashboard) -> JSON:

@@ -13,6 +13,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.models import Artist
+from tests.server.handlers.test_art import size_of
 from tests.support.databases import Template
 from tests.support.html_page import HtmlPage
 from tests.support.listening_world import Catalog, catalog
@@ -102,6 +103,31 @@ async def test_a_shared_page_names_its_owner_and_the_artists(world: World) -> No
         own = HtmlPage((await world.owner.get(f"/insights/{path}")).body)
         assert line in own.text
         assert "Shared by" not in own.text
+
+
+async def test_a_chat_shows_the_title_the_sender_and_a_picture_of_a_link_and_no_figures(world: World) -> None:
+    store, made = world.shared.store, world.made
+    name, sender = 'A "<b>' + "W" * 249, "Ada's \"<Records>"
+
+    def rename() -> None:
+        users.set_display_name(users.get(made.manager.user_id), sender)
+        Artist.update(name=name).where(Artist.id == made.artists[0]).execute()
+
+    store.write(rename).result()
+    days = "from=2026-01-05&to=2026-01-09"
+    compared = f"compare/share?kind=artist&ids={made.artists[0]},{made.artists[1]}&{days}"
+    for path, title, about, picture in (
+        (f"artist/{made.artists[0]}/share?{days}", f"{name[:80]}…", "Artist", f"artist/{made.artists[0]}"),
+        (f"track/{made.tracks[0]}/share?{days}", "Track 0", f"Track by {name[:80]}…", f"track/{made.tracks[0]}"),
+        (compared, f"{name[:80]}…", "Artists compared", f"artist/{made.artists[0]}"),
+    ):
+        page = HtmlPage((await world.anybody.get(await world.share(f"/insights/{path}"))).body)
+        tags = {str(found.get("property")): str(found.get("content")) for tag, found in page.attributes}
+        assert tags["og:title"] == title
+        assert tags["og:description"] == f"{about}: plays and listeners, 5 Jan 2026 to 9 Jan 2026. Shared by {sender}."
+        assert tags["og:image"] == f"{world.anybody.root}/avatars/{picture}"
+        drawn = await world.anybody.get(tags["og:image"].removeprefix(world.anybody.root))
+        assert (drawn.headers["Content-Type"], size_of(drawn.body)) == ("image/png", (256, 256))
 
 
 async def test_a_link_ends_after_its_days_with_its_owner_and_with_the_rights(world: World) -> None:

@@ -94,14 +94,19 @@ def show_shared(link: str, now: int, drawn_reports: Drawings) -> PendingReport |
 
 
 def draw_shared(
-    drawing: PendingReport, now: int, store: Store, drawn_reports: Drawings, render_page: Callable[[View], bytes]
+    drawing: PendingReport,
+    now: int,
+    store: Store,
+    site: Site,
+    drawn_reports: Drawings,
+    render_page: Callable[[View], bytes],
 ) -> Download:
     """Compute the figures in a transaction of their own, and draw the report, which is the same for everybody."""
     shared = drawing.shared
 
     def render() -> bytes:
         template, report = store.read(lambda: _report(shared, now)).result()
-        return render_page(View(template, {"page": report | shapes.sharing(shared)}))
+        return render_page(View(template, {"page": report | shapes.sharing(shared, site)}))
 
     return Download.from_representation(drawn_reports.draw(drawing.key, render, now), {})
 
