@@ -281,6 +281,14 @@ class Settings(BaseSettings):
         return self.data_dir if "://" in file else Path(file).parent
 
     @property
+    def place(self) -> Path:
+        """The SQLite file; with PostgreSQL, a name in the data folder. Servers that run note addresses beside it."""
+        file = self.store_url.removeprefix("sqlite:///")
+        parts = urlsplit(file)
+        named = re.sub(r"[^\w.-]", "-", f"postgresql-{parts.netloc.rpartition('@')[2]}{parts.path}")
+        return self.data_dir / named if "://" in file else Path(file)
+
+    @property
     def temporary_folder(self) -> Path:
         """The folder of temporary files of the server, and of all processes if the system has none."""
         return self.own_folder / "temporary"

@@ -24,6 +24,11 @@ def root_url(server: "Server", port: int | None = None) -> str:
     """
     if server.public_url is not None:
         return server.public_url.removesuffix(server.base_path) + server.base_path
+    return listening_url(server, port)
+
+
+def listening_url(server: "Server", port: int | None = None) -> str:
+    """Return the root URL at which the server listens, whatever its public address is. `port`: as for `root_url`."""
     scheme = "http" if server.tls_cert is None else "https"
     host = f"[{server.host}]" if ":" in server.host else server.host
     return f"{scheme}://{host}:{server.port if port is None else port}{server.base_path}"

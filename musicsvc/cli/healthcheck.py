@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import ssl
+from contextlib import suppress
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from json import loads
@@ -19,9 +20,11 @@ from musicsvc.cli.options import AsJson, option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.clock import SECOND, UNITS, Clock
 from musicsvc.errors import Failure
+from musicsvc.store.engine.sqlite import file_locks
 
 app = typer.Typer()
-LOOPBACK = {4: "127.0.0.1", 6: "::1"}
+LOOPBACK = {4: "127.0.0.1", 6: "[::1]"}
+NOT_FOUND = ". No running server was found; this is the address of the settings."
 LONGEST = 4096  # bytes of a response that are read
 
 
@@ -45,7 +48,7 @@ def _root(text: str) -> str:
     return text.rstrip("/")
 
 
-Url = Annotated[str | None, option("URL", "Root URL of the server [default: from the settings].", parser=_root)]
+Url = Annotated[str | None, option("URL", "Root URL of the server [default: the running one].", parser=_root)]
 Timeout = Annotated[float, option("TIME", "Longest wait [default: 2s].", parser=_seconds, show_default=False)]
 
 
@@ -59,10 +62,12 @@ def healthcheck(
 ) -> None:
     """Ask a running server whether it is well. The exit code is 0 if it is, else 1.
 
-    Host, port and TLS are those of the settings. Any certificate is accepted, because nothing secret is sent.
+    It is the server that runs over the database of the settings or, if none is found, at the address of the settings.
+    Any certificate is accepted, because nothing secret is sent.
     """
     session = Session.from_context(context)
-    target = (url or _address(session)) + ("/readyz" if ready else "/healthz")
+    root, note = (url, "") if url else _address(session)
+    target = root + ("/readyz" if ready else "/healthz")
     began = session.clock.monotonic()
     status, problem = _ask(target, session.clock, began + timeout)
     milliseconds = round((session.clock.monotonic() - began) * 1000)
@@ -70,25 +75,32 @@ def healthcheck(
         facts = {"url": target, "ok": problem is None, "status": status, "message": problem}
         output.print_json({**facts, "milliseconds": milliseconds})
     if problem is not None:
-        raise Failure(f"{target}: {problem}")
+        raise Failure(f"{target}: {problem}{note}")
     session.echo(f"{target}: ok ({milliseconds} ms)")
 
 
-def _address(session: Session) -> str:
-    """Return the root URL at which the server of the settings listens. Raises Failure if they do not say it."""
-    server = config.load(session.config).server  # also with the variables of the demo, which other commands refuse
-    if server.port == 0:
-        raise Failure("server.port is 0, which is any free port. Name the address of the server with --url.")
-    return networks.root_url(server.model_copy(update={"host": _host(server.host), "public_url": None}))
+def _address(session: Session) -> tuple[str, str]:
+    """Return the root URL at which the server listens, and a note for errors if no running one was found.
+
+    Raises Failure if the settings do not say it either.
+    """
+    settings = config.load(session.config)  # also with the variables of the demo, which other commands refuse
+    port = settings.server.port
+    if running := file_locks.served_at(settings.place, port):
+        return _reachable(running), ""
+    if port == 0:
+        raise Failure("No running server was found, and server.port is 0, which is any free port. Name it with --url.")
+    return _reachable(networks.listening_url(settings.server)), NOT_FOUND
 
 
-def _host(host: str) -> str:
-    """Return the host to connect to: the loopback address of a server that listens on all addresses."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    return LOOPBACK[address.version] if address.is_unspecified else host
+def _reachable(root: str) -> str:
+    """Return the URL to connect to: that of loopback if the server listens on all addresses."""
+    parts = urlsplit(root)
+    with suppress(ValueError):
+        address = ipaddress.ip_address(parts.hostname or "")
+        if address.is_unspecified:
+            return parts._replace(netloc=f"{LOOPBACK[address.version]}:{parts.port}").geturl()
+    return root
 
 
 def _ask(url: str, clock: Clock, deadline: float) -> tuple[int | None, str | None]:

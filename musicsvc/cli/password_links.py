@@ -17,15 +17,14 @@ EVERY_ADDRESS = ("0.0.0.0:", "[::]:")
 def link_json(session: Session, link: password_links.NewLink | None) -> JSON:
     """Return the link's address and expiry for the output of `--json`, null if there is no link."""
     return {
-        "password_link": link and link.url(session.root()[0]),
+        "password_link": link and link.url(session.root("the link")[0]),
         "password_link_expires_at": link and output.format_time(link.expires_at),
     }
 
 
 def print_link(session: Session, email: str, link: password_links.NewLink) -> None:
     """Print the address alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
-    root, found = session.root()
-    hints = [] if found else [f"No running server was found: the link has the address of the settings, {root}."]
+    root, hints = session.root("the link")
     if root.partition("://")[2].startswith(EVERY_ADDRESS):
         hints.append("The server listens on every address: replace the one in the link by the name of its machine.")
     if sys.stdout.isatty():

@@ -222,9 +222,11 @@ class _Asked:
 
     def _curl(self, *, authorized: bool) -> str:
         """Return the request as a command line; the token is the variable TOKEN."""
-        url = self._session.root()[0] + self._target
+        root, hints = self._session.root("the line for curl")
+        for hint in hints:
+            self._session.echo_once(hint)
         body = None if self._body is None else self._body.decode()
-        return curl.command(self._method, url, authorized=authorized, body=body, file=self._curl_file)
+        return curl.command(self._method, root + self._target, authorized=authorized, body=body, file=self._curl_file)
 
 
 def _as_json(response: in_process.Response) -> JSON:

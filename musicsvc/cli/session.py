@@ -75,18 +75,21 @@ class Session:
             self.echo_once(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")
         return settings
 
-    def root(self) -> tuple[str, bool]:
-        """Return the service's address: the public one, the running server's or, with False, that of the settings."""
+    def root(self, what: str) -> tuple[str, list[str]]:
+        """Return the service's address: the public one, the running server's or, with a hint, that of the settings.
+
+        `what`: what has this address, for the hint.
+        """
         from musicsvc.networks import root_url
-        from musicsvc.store.engine.sqlite import file_locks
-        from musicsvc.store.engine.url import path_of
+        from musicsvc.store.engine.sqlite.file_locks import served_at
 
         settings = self.settings()
+        root = root_url(settings.server)
         if settings.hosted:
-            return root_url(settings.server), True
-        path = path_of(settings.store_url)
-        running = None if path is None else file_locks.served_at(path)
-        return running or root_url(settings.server), running is not None
+            return root, []
+        if running := served_at(settings.place, settings.server.port):
+            return running, []
+        return root, [f"No running server was found: {what} has the address of the settings, {root}."]
 
     @contextmanager
     def store(self) -> "Iterator[Store]":

@@ -23,7 +23,7 @@ from musicsvc.server.process.supervisor import ENDING_SECONDS, SIGNALS, Supervis
 from musicsvc.server.worker import Configuration, Worker
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import file_locks
-from musicsvc.store.engine.url import path_of, without_password
+from musicsvc.store.engine.url import without_password
 
 log = logging.getLogger("musicsvc")
 FIXED = ("host", "port", "workers", "base_path")  # of the section `server`; a restart is needed to change them
@@ -65,20 +65,28 @@ def serve(
         else:
             check_database()
         listener = listen(settings.server.host, settings.server.port)
-        root = source.current.root(listener)
-        with file_locks.serving(path_of(settings.store_url), root):
-            ready(root)
+        metrics = SharedMetrics.create(settings.server.workers)
+        with metrics as shared, file_locks.serving(settings.place, listener.getsockname()[1]) as tell:
+            tell(source.current.listening(listener))
+            ready(source.current.root(listener))
             undo.pop_all()  # the signals stay blocked until the process exits
-            _supervise(source, clock, listener, demo, reloads=load is not None)
+            _supervise(source, clock, listener, shared, tell, demo, reloads=load is not None)
 
 
 def _supervise(
-    source: "Source", clock: Clock, listener: socket.socket, demo: DemoState | None, *, reloads: bool
+    source: "Source",
+    clock: Clock,
+    listener: socket.socket,
+    shared: SharedMetrics | None,
+    tell: Callable[[str], None],
+    demo: DemoState | None,
+    *,
+    reloads: bool,
 ) -> None:
     """Run workers that serve requests on the listener. `reloads`: replace them on SIGHUP by some with new settings."""
     settings = source.current.settings
     workers = settings.server.workers
-    with SharedMetrics.create(workers) as shared, log_setup.started(settings.log, clock, threaded=False) as writer:
+    with log_setup.started(settings.log, clock, threaded=False) as writer:
 
         def work(number: int, link: socket.socket) -> None:
             metrics = Metrics(shared and shared.join(number))
@@ -92,6 +100,7 @@ def _supervise(
                 return REFUSED
             if supervisor.replace_workers():
                 log_setup.change(writer, source.current.settings.log)
+                tell(source.current.listening(listener))
                 log.info(RELOADED)
                 return RELOADED
             source.current = before

@@ -13,7 +13,7 @@ from typing import Any, Self
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
-from musicsvc.networks import root_url
+from musicsvc.networks import listening_url, root_url
 from musicsvc.server.app import App
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.jobs import backup_scheduler
@@ -49,6 +49,10 @@ class Configuration:
     def root(self, listener: socket.socket) -> str:
         """Return the service's root URL, with the port of the listener. It never depends on the Host header."""
         return root_url(self.settings.server, listener.getsockname()[1])
+
+    def listening(self, listener: socket.socket) -> str:
+        """Return the root URL for programs of this machine."""
+        return listening_url(self.settings.server, listener.getsockname()[1])
 
 
 class Worker:

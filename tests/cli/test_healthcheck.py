@@ -1,4 +1,4 @@
-"""`musicsvc healthcheck` asks the server that the settings describe."""
+"""`musicsvc healthcheck` asks the server that runs, else the one that the settings describe."""
 
 import json
 import socket
@@ -16,6 +16,7 @@ from tests.support.reserved_port import reserved_port
 
 pytestmark = pytest.mark.only_on("sqlite")
 Serve = Callable[..., str]
+NOT_FOUND = ". No running server was found; this is the address of the settings."
 
 
 @pytest.fixture
@@ -24,11 +25,11 @@ def serve(bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     bare("init")
     with ExitStack() as stack:
 
-        def start(**settings: str) -> str:
+        def start(*options: str, **settings: str) -> str:
             port = str(stack.enter_context(reserved_port()))
             for name, value in {"port": port, **settings}.items():
                 monkeypatch.setenv(f"MUSICSVC_SERVER__{name.upper()}", value)
-            stack.enter_context(Program(tmp_path, "serve"))
+            stack.enter_context(Program(tmp_path, "serve", *options))
             until(lambda: run_in_process(["healthcheck", "--timeout", "30s"]).returncode == 0)
             return port
 
@@ -72,6 +73,18 @@ def test_any_certificate_is_accepted_and_a_public_url_does_not_matter(
     )
 
 
+def test_the_server_that_runs_is_found_whatever_its_options_are(
+    serve: Serve, bare: Run, certified: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--port", "0", "--host", "::1", "--tls-cert", certified["tls_cert"], "--tls-key", certified["tls_key"])
+    port = serve(*options, base_path="/music", public_url="https://music.example/music")
+    (file,) = (tmp_path / "folder").glob("musicsvc.db.served-*")
+    assert (found := file.name.rpartition("-")[2]) != port
+    assert bare("healthcheck", "--ready").stderr.startswith(f"https://[::1]:{found}/music/readyz: ok")
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "other"))
+    assert f"http://127.0.0.1:{port}/music/healthz: no response" in bare("healthcheck", expect=1).stderr
+
+
 def test_settings_are_those_of_the_named_file(
     serve: Serve, bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,13 +113,17 @@ def test_a_database_that_is_missing_is_no_matter_for_healthz_but_for_readyz(
 def test_a_server_that_does_not_respond_fails_in_time(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("MUSICSVC_SERVER__PORT", str(silent.getsockname()[1]))
-        assert bare("healthcheck", "--timeout", "0.2s", expect=1).stderr.endswith("/healthz: no response in time\n")
-    assert bare("healthcheck", expect=1).stderr.endswith("/healthz: no response (Connection refused)\n")
+        said = bare("healthcheck", "--timeout", "0.2s", expect=1).stderr
+        assert said.endswith(f"/healthz: no response in time{NOT_FOUND}\n")
+    said = bare("healthcheck", expect=1).stderr
+    assert said.endswith(f"/healthz: no response (Connection refused){NOT_FOUND}\n")
 
 
 def test_the_address_must_be_known_and_valid(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_SERVER__PORT", "0")
-    assert bare("healthcheck", expect=1).stderr.endswith("Name the address of the server with --url.\n")
+    assert bare("healthcheck", expect=1).stderr == (
+        "Error: No running server was found, and server.port is 0, which is any free port. Name it with --url.\n"
+    )
     for url in ("127.0.0.1:8080", "ftp://127.0.0.1", "http://", "http://a:b", "http://[::1", "http://a:0"):
         assert f"'{url}' is not a valid URL" in bare("healthcheck", "--url", url, expect=2).stderr
     for timeout in ("0", "-1", "2d", "nan", "2 s", "0.0s", ""):

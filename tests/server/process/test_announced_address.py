@@ -1,8 +1,10 @@
 """The address of a running server in password links and lines for curl, and the line of the log when a server stops."""
 
+import json
 import re
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,6 @@ from musicsvc.store.engine.sqlite import file_locks
 from tests.support.command import run_in_process
 from tests.support.program import Program, until
 
-pytestmark = pytest.mark.only_on("sqlite")
 NOTE = "No running server was found: the link has the address of the settings, "
 
 
@@ -23,7 +24,8 @@ def link() -> tuple[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def account(migrated: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - it names the database
+def account(migrated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (migrated / "folder").mkdir()
     monkeypatch.setenv("MUSICSVC_SERVER__PORT", "8765")
     assert run_in_process(["user", "create", "ada@example.test"]).returncode == 0
 
@@ -77,13 +79,50 @@ def test_the_line_for_curl_of_a_request_reaches_the_server_that_runs(
     serve: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUSICSVC_SERVER__BASE_PATH", "/music")
-    for start in (lambda: "http://127.0.0.1:8765", lambda: serve().root):
+    note = "No running server was found: the line for curl has the address of the settings, {}/music.\n"
+    for start, said in ((lambda: "http://127.0.0.1:8765", note), (lambda: serve().root, "")):
         root = start()
         done = run_in_process(["request", "/api/v1/genres"])
         assert done.stdout.splitlines()[-1] == f"curl -i {root}/music/api/v1/genres"
+        assert done.stderr == said.format(root)
+
+
+def test_of_several_servers_the_one_of_the_settings_is_found_else_the_one_that_started_last(
+    serve: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = serve()
+    early = first.root
+    last = serve()
+    late = last.root
+    assert early != late
+    assert link() == (late, "")
+    monkeypatch.setenv("MUSICSVC_SERVER__PORT", early.rpartition(":")[2])
+    assert link() == (early, "")
+    assert asked() == early
+    first.end(signal.SIGTERM)
+    assert asked() == late
+    last.end(signal.SIGKILL)
+    until(lambda: link()[1] != "")
+
+
+def asked() -> str:
+    """Return the address that `healthcheck` asks."""
+    done = run_in_process(["healthcheck", "--timeout", "30s", "--json"])
+    return str(json.loads(done.stdout)["url"]).removesuffix("/healthz")
 
 
 def test_the_address_of_a_server_is_left_out_where_its_file_cannot_be_written(tmp_path: Path) -> None:
     place = tmp_path / "missing" / "musicsvc.db"
-    with file_locks.serving(place, "http://127.0.0.1:1"), file_locks.serving(None, "http://127.0.0.1:1"):
-        assert file_locks.served_at(place) is None
+    with file_locks.serving(place, 1) as tell:
+        tell("http://127.0.0.1:1")
+        assert file_locks.served_at(place, 1) is None
+
+
+def test_a_server_that_takes_the_port_of_one_that_stops_is_found_to_its_end(tmp_path: Path) -> None:
+    place = tmp_path / "musicsvc.db"
+    with ExitStack() as one, ExitStack() as other:
+        one.enter_context(file_locks.serving(place, 1))("http://127.0.0.1:1/old")
+        other.enter_context(file_locks.serving(place, 1))("http://127.0.0.1:1/new")
+        one.close()
+        assert file_locks.served_at(place, 1) == "http://127.0.0.1:1/new"
+    assert list(tmp_path.glob("*served*")) == []

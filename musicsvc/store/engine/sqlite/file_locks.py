@@ -1,9 +1,10 @@
 """File locks between processes (flock). They protect a SQLite database in use from migrations and restores."""
 
 import fcntl
+import glob
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from musicsvc.errors import Failure
 SHARED_TIMEOUT = 5.0  # seconds that a command waits while a small database is migrated
 EXCLUSIVE_TIMEOUT = 1.0  # seconds that a migration waits for running commands to end
 POLL_SECONDS = 0.02
+SERVED = ".served-"
 
 
 def acquire(descriptor: int, *, shared: bool = False, timeout: float | None = None, poll: float = POLL_SECONDS) -> bool:
@@ -93,39 +95,49 @@ def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
 
 
 @contextmanager
-def serving(path: Path | None, root: str) -> Iterator[None]:
-    """Tell other programs the root URL of the server that serves the database during the `with` block.
+def serving(place: Path, port: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that tells other programs the root URL of a running server, until the `with` block ends.
 
-    Does nothing without a database file, or if the file of the URL cannot be written, as on a read-only disk.
+    `place`: the file of its database, or the name of another database in a folder. The function does nothing if no file
+    can be written there, as on a read-only disk.
     """
+    place = place.resolve()
+    file, draft = (place.with_name(f"{place.name}{suffix}") for suffix in (f"{SERVED}{port}", f".{os.getpid()}.new"))
     descriptor = None
     with suppress(OSError):
-        if path is not None:
-            descriptor = os.open(_served_file(path), os.O_CREAT | os.O_RDWR, 0o600)
-            acquire(descriptor, shared=True, timeout=SHARED_TIMEOUT)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, root.encode(), 0)
+        # A file of its own, since a server that stops may still have that of this port.
+        descriptor = os.open(draft, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600)
+        acquire(descriptor)
+        draft.replace(file)
+
+    def tell(root: str) -> None:
+        if descriptor is not None:
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, root.encode(), 0)
+
     try:
-        yield
+        yield tell
     finally:
         if descriptor is not None:
+            with suppress(OSError):
+                if os.path.samestat(os.fstat(descriptor), file.stat()):
+                    file.unlink()
             os.close(descriptor)
 
 
-def served_at(path: Path) -> str | None:
-    """Return the root URL of the server that serves the database, or None if no server does.
+def served_at(place: Path, port: int) -> str | None:
+    """Return the root URL of a server that runs at this place, or None if none does.
 
-    If several servers serve it, return the URL of the one that started last.
+    Of several, it is the one with this port, else the one that started last.
     """
-    with suppress(OSError, UnicodeDecodeError), _served_file(path).open("rb") as file:
-        if not acquire(file.fileno(), timeout=0):
-            return file.read().decode() or None
-    return None
-
-
-def _served_file(path: Path) -> Path:
-    path = path.resolve()
-    return path.with_name(path.name + ".served")
+    found = []
+    place = place.resolve()
+    for file in place.parent.glob(f"{glob.escape(place.name)}{SERVED}*"):
+        with suppress(OSError, UnicodeDecodeError), file.open("rb") as opened:
+            if not acquire(opened.fileno(), shared=True, timeout=0) and (root := opened.read().decode()):
+                found.append((file.name.endswith(f"{SERVED}{port}"), os.fstat(opened.fileno()).st_mtime_ns, root))
+    return max(found)[-1] if found else None
 
 
 def in_use(path: Path) -> str:
