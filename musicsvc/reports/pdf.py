@@ -14,6 +14,7 @@ PAPERS = {A4: "a4", "letter": "us-letter"}  # as Typst names them
 LONGEST_TITLE = 120  # graphemes
 STRONGEST_DAYS = 5
 LINES = ("plays", "listeners")
+NOUNS = ("track", "album", "artist")
 COUNTS = (*LINES, "likes", "reposts")
 EVERYTHING = "All artists"
 
@@ -37,7 +38,7 @@ def page_data(report: JSON, paper: str = A4) -> JSON:
     days, before, plays = report["charts"]["points"], report["before"], report["summary"]["plays"]["period"]
     first, last = (date.fromisoformat(report["period"][end]) for end in ("start", "end"))
     earlier, title = before and before["label"], report["name"] or EVERYTHING
-    tops = {noun: report[f"top_{noun}s"] for noun in ("track", "album", "artist")}
+    tops = _tops(report)
     return {
         "paper": PAPERS[paper],
         "title": named(title, LONGEST_TITLE),
@@ -49,7 +50,7 @@ def page_data(report: JSON, paper: str = A4) -> JSON:
         "date": [made.year, made.month, made.day],
         "empty": None if plays else _advice(report),
         "earlier": earlier,
-        "first_plays": any(row["first_plays"] for rows in tops.values() for row in rows),
+        "first_plays": bool(report["first_plays"]) or any(row["first_plays"] for rows in tops.values() for row in rows),
         "earlier_days": earlier and _with_article(earlier),
         "unfinished": report["unfinished"],
         "partial": before is not None and before["partial"],
@@ -63,6 +64,12 @@ def page_data(report: JSON, paper: str = A4) -> JSON:
         "milestones": details.milestones(report["milestones"]),
         "releases": details.releases(**report["releases"]),
     }
+
+
+def _tops(report: JSON) -> dict[str, list[JSON]]:
+    """Return the rankings by noun. Of one artist at most, a single row would only repeat the key figures."""
+    fewest = 1 if report["summary"]["artists_count"] > 1 else 2
+    return {noun: rows for noun in NOUNS if len(rows := report[f"top_{noun}s"]) >= fewest}
 
 
 def _graphs(report: JSON, first: date) -> list[JSON]:
@@ -79,7 +86,7 @@ def _advice(report: JSON) -> str:
     days = len(report["charts"]["points"])
     empty = f"No plays were counted in {f'these {days:,} days' if days > 1 else 'this day'}."
     if not report["summary"]["plays"]["total"]:
-        return f"{empty} No plays are recorded yet. Import a history with musicsvc import plays, or send POST /plays."
+        return "Nobody has played this yet."
     if report["last_played"] is None:
         return f"{empty} Choose another period."
     last = dates.day(date.fromisoformat(report["last_played"]))

@@ -101,9 +101,25 @@ def test_a_report_has_its_title_its_figures_and_numbered_pages() -> None:
 @pytest.mark.parametrize("days", [7, 30, 90, 1026])
 def test_a_report_without_plays_has_one_page(days: int) -> None:
     (text,) = pages(pdf.render(content(days, plays=0)))
-    assert f"No plays were counted in these {days:,} days." in text
+    assert "Nobody has played this yet." in text
     assert f"· {days:,} days" in text
     assert "Most played" not in text
+
+
+def test_a_report_of_one_artist_has_no_tables_of_one_row() -> None:
+    def ranked(artists: int, tracks: int, albums: int) -> list[str]:
+        report = content(tracks=12)
+        report["summary"]["artists_count"] = artists
+        tops = {"top_tracks": tracks, "top_albums": albums, "top_artists": 1}
+        text = " ".join(
+            pages(pdf.render(report | {name: report["top_tracks"][:count] for name, count in tops.items()}))
+        )
+        return [noun for noun in ("tracks", "albums", "artists") if f"Most played {noun}" in text]
+
+    assert ranked(1, 5, 3) == ["tracks", "albums"]
+    assert ranked(1, 5, 1) == ["tracks"]
+    assert ranked(0, 1, 1) == []  # of a track
+    assert ranked(4, 2, 1) == ["tracks", "albums", "artists"]
 
 
 @pytest.mark.parametrize("plays", [0, 9])
@@ -257,7 +273,7 @@ def test_an_empty_report_says_what_to_do() -> None:
     (text,) = pages(pdf.render(empty | {"last_played": "2014-03-09"}))
     assert "The newest plays are from 9 Mar 2014. Choose a period that contains that day." in text
     assert "Choose another period." in pages(pdf.render(empty))[0]
-    assert "Import a history with musicsvc import plays" in pages(pdf.render(content(plays=0)))[0]
+    assert "Nobody has played this yet. " in pages(pdf.render(content(plays=0)))[0]
 
 
 def test_a_table_is_on_one_page_unless_it_is_longer() -> None:

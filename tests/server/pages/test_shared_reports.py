@@ -130,6 +130,16 @@ async def test_a_chat_shows_the_title_the_sender_and_a_picture_of_a_link_and_no_
         assert (drawn.headers["Content-Type"], size_of(drawn.body)) == ("image/png", (256, 256))
 
 
+async def test_a_ranking_of_one_is_a_line_on_shared_pages_and_a_table_with_links_on_own_ones(world: World) -> None:
+    made, now = world.made, world.shared.clock.now()
+    world.shared.store.write(lambda: made.add_plays([(made.tracks[3], now, "x"), (made.tracks[3], now, "y")])).result()
+    path = f"/insights/album/{made.albums[1]}"
+    page = HtmlPage((await world.anybody.get(await world.share(f"{path}/share"))).body)
+    assert "Tracks Only Track 3." in page.text
+    assert [rows[0][0] for rows in page.tables] == ["Day", "UTC"]
+    assert HtmlPage((await world.owner.get(path)).body).table("Track") == [["Track 3", "2", "2", "2"]]
+
+
 async def test_a_link_ends_after_its_days_with_its_owner_and_with_the_rights(world: World) -> None:
     store, now, made = world.shared.store, world.shared.clock.now(), world.made
     track, solo = (f"/insights/track/{made.tracks[each]}/share" for each in (1, 0))
