@@ -69,7 +69,7 @@ def _about(now: int, summary: dumping.Summary) -> output.JSON:
         "dumped_at": output.format_time(now),
         "last_play": output.format_time(summary.last_play),
         "complete_from": output.format_day(summary.kept_from),
-        "definitions": {each.path: each.definition for each in (*figures.FIGURES, *listening.LISTENING)},
+        "definitions": {each.path: each.definition for each in (*figures.IN_DATA, *listening.LISTENING)},
         "columns": {name: {each.name: each.definition for each in columns} for name, columns in dumps.COLUMNS.items()},
     }
 

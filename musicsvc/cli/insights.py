@@ -14,12 +14,11 @@ from musicsvc.cli import explaining, listening, output, periods
 from musicsvc.cli.options import AsJson, group, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
-from musicsvc.reports.charts import dates
 from musicsvc.server.handlers import insights
+from musicsvc.server.shapes.insights import first_plays
 from musicsvc.store.insights import charts, figures
-from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.plays import counting, history, subjects
-from musicsvc.store.plays.periods import Window, to_date
+from musicsvc.store.plays.periods import Window
 from musicsvc.store.recounting import explain as explanations
 
 Growth = Callable[[float | None], str]
@@ -63,7 +62,7 @@ def show(
         subject, days = _subject(kind, number), history.adapt(window)
         name = figures.name(subject)  # first: it reports an unknown id
         data = insights.data_of(subject, days) | listening.answers(subject, days)
-        return name, _growth(subject, days), data, charts.build(subject, days)
+        return name, _growth(days, data["growth"]["first_play"]), data, charts.build(subject, days)
 
     name, growth, data, chart = session.read(unit)
     if json:
@@ -113,13 +112,13 @@ def _subject(kind: Kind, number: int) -> subjects.Subject:
     return subjects.Subject(subjects.KINDS[kind.value], number)
 
 
-def _growth(subject: subjects.Subject, window: Window) -> Growth:
+def _growth(window: Window, first_play: str | None) -> Growth:
     """Return a function that formats growth in percent, or None, as the text after a figure."""
-    before, first = window.before.label, first_plays.instead_of_growth(window, first_plays.of_subject(subject))
+    before, first = window.before.label, first_plays(window, first_play)
     if not before:
         return lambda _: ""
     if first is not None:
-        return lambda _: f" ({dates.first_plays(to_date(first))})"
+        return lambda _: f" ({first})"
     return lambda change: " (nothing before)" if change is None else f" ({change:+,.1f} % vs {before})"
 
 

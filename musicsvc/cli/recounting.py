@@ -114,6 +114,8 @@ COLUMNS = ("id", "name", "plays", "growth", "listeners", "new", "skips", "heard"
 
 
 def _row(found: Recounted) -> JSON:
+    from musicsvc.server.shapes.insights import first_plays
+
     def percent(number: float | None, form: str) -> str | None:
         return None if number is None else f"{number:{form}} %"
 
@@ -121,7 +123,7 @@ def _row(found: Recounted) -> JSON:
         "id": found.subject.id,
         "name": found.name,
         "plays": f"{found.plays:,}",
-        "growth": percent(found.plays_change, "+,.1f"),
+        "growth": first_plays(found.listening.window, found.first_play) or percent(found.plays_change, "+,.1f"),
         "listeners": f"{found.listeners:,}",
         "new": f"{found.listening.new_listeners:,}",
         "skips": f"{found.listening.skips:,}",
@@ -135,7 +137,7 @@ def shape(found: Recounted) -> JSON:
     from musicsvc.server.shapes import insights as shapes
     from musicsvc.server.shapes import listening
     from musicsvc.store.insights.charts import Chart, Point
-    from musicsvc.store.insights.figures import FIGURES, noun
+    from musicsvc.store.insights.figures import IN_DATA, noun
     from musicsvc.store.plays.subjects import ALBUM, ARTIST
 
     window = found.listening.window
@@ -143,7 +145,7 @@ def shape(found: Recounted) -> JSON:
     chart = Chart(window, points, Point(found.plays, found.listeners, 0, 0))
     kind = found.subject.kind
     data: JSON = {"kind": noun(found.subject), "id": found.subject.id, "name": found.name}
-    data |= shapes.nested([each for each in FIGURES if each.key not in NOT_PLAYS], found)
+    data |= shapes.nested([each for each in IN_DATA if each.key not in NOT_PLAYS], found)
     data |= {"period": shapes.period(window)}
     if kind == ALBUM:
         data |= {"tracks": [shapes.ranked(row) for row in found.tracks.rows]}

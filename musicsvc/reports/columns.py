@@ -56,7 +56,6 @@ COLUMNS = {
         Column("label", "Label", Kind.TEXT, "The album's label, also beside its tracks; null if it has none."),
         Column("release_date", "Release date", Kind.DATE,
                "The release date; of a track without one that of its album; null if neither has one."),
-        Column("first_play", "First play", Kind.DATE, "The day of the first play; null without plays."),
     )
 }
 # fmt: on

@@ -29,7 +29,7 @@ class Format:
     attachment: bool = True  # browsers save the response instead of showing it
     text: bool = True  # it may be written to a terminal
     reports: bool = True  # reports have it, and pages offer it: it is for people
-    first_plays: bool = False  # its rows also have the day of the first play
+    for_people: bool = False  # its rows have the day of the first play in place of growth that would mislead
 
 
 def _write(module: str, name: str, table: Table) -> Iterator[bytes]:
@@ -59,12 +59,12 @@ FORMATS = {
         Format(
             "xlsx",
             "Excel",
-            "The same rows as a workbook, with numbers and dates in typed cells, and the day of the first play.",
+            "The same rows as a workbook for people, with numbers and dates in typed cells.",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             partial(_write, "xlsx", "xlsx"),
             listed=False,
             text=False,
-            first_plays=True,
+            for_people=True,
         ),
         Format(
             "parquet",

@@ -32,10 +32,10 @@ def csv(report: JSON) -> Iterator[bytes]:
 
 
 class FigureColumns(NamedTuple):
-    """The columns of figures, by their place in JSON, and the names of further columns of each ranking in TOPS."""
+    """The columns of figures, by their place in JSON, and the further columns of each ranking in TOPS."""
 
     figures: Mapping[str, Column]
-    of_tops: Mapping[str, Sequence[str]]
+    of_tops: Mapping[str, Sequence[Column]]
 
 
 def workbook(report: JSON, columns: FigureColumns, folder: Path | None = None) -> Iterator[bytes]:
@@ -103,8 +103,8 @@ def _count(name: str) -> Column:
 def _top(title: str, rows: list[JSON], columns: FigureColumns) -> Sheet:
     """Return a sheet with the most played tracks, albums or artists."""
     further = columns.of_tops[title]
-    all_columns = (ID, NAME, *(columns.figures[path] for path in RANKED), *(COLUMNS[name] for name in further))
-    shaped = [(*_ranked(row), *(row[name] for name in further)) for row in rows]
+    all_columns = (ID, NAME, *(columns.figures[path] for path in RANKED), *further)
+    shaped = [(*_ranked(row), *(row[each.name] for each in further)) for row in rows]
     return Sheet(title.replace("_", " "), all_columns, shaped)
 
 

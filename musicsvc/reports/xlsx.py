@@ -14,7 +14,7 @@ ABOUT = "about"
 WIDTHS = {"label": 24, "upc": 16, "isrc": 16} | dict.fromkeys(
     ("track", "album", "artist", "artists", "name", "figure"), 40
 )  # characters
-WIDTH_OF = {Kind.DATE: 12, Kind.TIME: 20}
+WIDTH_OF = {Kind.DATE: 12, Kind.TIME: 20, Kind.PERCENT: 24}  # of percent: a day in place of growth
 WIDTH = 16
 BUTTON = 3  # characters: the button of a filter beside a heading
 FORMATS = {

@@ -14,7 +14,7 @@ import openpyxl
 from tests.support.oracle import AnyPeriod, Past, bounds, day
 
 Rows = list[dict[str, Any]]
-TEXTS = {"date", "track", "album", "artist", "artists", "isrc", "upc", "label", "release_date"}
+TEXTS = {"date", "track", "album", "artist", "artists", "isrc", "upc", "label", "release_date", "first_play"}
 HEADINGS = {  # of workbooks
     "Date": "date",
     "Track ID": "track_id",
@@ -102,6 +102,15 @@ def expected(past: Past, type_: str, period: AnyPeriod, now: int) -> Rows:
             | of["growth"]
         )
     return found
+
+
+def for_people(row: dict[str, Any], period: AnyPeriod, now: int) -> dict[str, Any]:
+    """Return a row as workbooks have it, in which recent first plays stand in place of growth."""
+    start, _, earlier, until = bounds(period, now)
+    first = row.get("first_play") and date.fromisoformat(row["first_play"])
+    if first and (earlier, until) != (start, start) and first > day(earlier):
+        return row | dict.fromkeys(("plays_change", "listeners_change"), f"first plays {first:%-d %b %Y}")
+    return row
 
 
 def _days(past: Past, period: AnyPeriod, now: int) -> Rows:

@@ -97,6 +97,7 @@ class Past:
             "growth": {
                 "plays_change": growth(len(within), len(before)),
                 "listeners_change": growth(people(within), people(before)),
+                "first_play": min((day(play.at).isoformat() for play in mine), default=None),
             },
             "period": {"name": name_of(period), "start": first.isoformat(), "end": last.isoformat()},
         }

@@ -111,7 +111,7 @@ def _codes(names: Collection[str]) -> dict[str, Any]:
     }
 
 
-@adding({each.name: field_of(each) for each in figures.FIGURES})
+@adding({each.name: field_of(each) for each in figures.IN_DATA})
 class Row(Answer):
     """Plays, listeners, likes and reposts of a track, album or artist; the keys are the column names in CSV."""
 
@@ -157,7 +157,7 @@ def _empty(names: Collection[str]) -> dict[str, Any]:
     return {name: (None, Field(description="Null.", examples=[None])) for name in names}
 
 
-NULL_FIGURES = {each.name for each in figures.FIGURES} - {"plays_total", "plays_period"}
+NULL_FIGURES = {each.name for each in figures.IN_DATA} - {"plays_total", "plays_period"}
 OF_DELETED = {
     "track": (Literal[OF_DELETED_NAME], Field(description="In place of a name.")),
     "artists": (Literal[""], Field(description="Empty.")),

@@ -11,7 +11,7 @@ from musicsvc.server.schemas.answers import Answer, Date, Timestamp, Uri
 from musicsvc.server.schemas.catalog import TrackNested
 from musicsvc.server.schemas.fields import Schema, adding
 from musicsvc.server.schemas.periods import PeriodName, TimeframeName
-from musicsvc.store.insights.figures import FIGURES, Figure
+from musicsvc.store.insights.figures import FIGURES, IN_DATA, Figure
 
 T = TypeVar("T")
 
@@ -30,8 +30,8 @@ def with_figures(rows: Iterable[Figure], prefix: str = "", **groups: type[Answer
 
 
 def field_of(figure: Figure) -> tuple[Any, Any]:
-    """Return the type and the description of a figure. Those with decimals are null if they are unknown."""
-    type_ = float | None if isinstance(figure.example, float) else int
+    """Return the type and the description of a figure. Those with decimals and dates are null if they are unknown."""
+    type_: Any = {int: int, float: float | None, str: Date | None}[type(figure.example)]
     return type_, Field(description=figure.definition, examples=[figure.example])
 
 
@@ -63,9 +63,9 @@ class Engagement(Answer):
     """Likes and reposts that were added in the period and still exist."""
 
 
-@with_figures(FIGURES, "growth.")
+@with_figures(IN_DATA, "growth.")
 class Growth(Answer):
-    """Change in percent from the preceding period of equal length; null if the number was 0 in that period."""
+    """Change in percent from the preceding period of equal length, null if the number was 0 in it; the first play."""
 
 
 class Period(Answer):

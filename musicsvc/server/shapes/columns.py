@@ -4,24 +4,26 @@ from musicsvc.reports import columns
 from musicsvc.reports.columns import Column, Kind
 from musicsvc.reports.report_tables import FigureColumns
 from musicsvc.store.insights import export_rows
-from musicsvc.store.insights.figures import FIGURES, Figure
+from musicsvc.store.insights.figures import FIRST_PLAY, IN_DATA, Figure
 from musicsvc.store.insights.listening.listening import LISTENING
 
 
 def _column(figure: Figure) -> Column:
-    numbers = Kind.NUMBER if isinstance(figure.example, float) else Kind.COUNT
-    return Column(figure.name, figure.title, Kind.PERCENT if figure.unit == "%" else numbers, figure.definition)
+    kind = {int: Kind.COUNT, float: Kind.NUMBER, str: Kind.DATE}[type(figure.example)]
+    return Column(figure.name, figure.title, Kind.PERCENT if figure.unit == "%" else kind, figure.definition)
 
 
-COLUMNS = columns.COLUMNS | {each.name: _column(each) for each in FIGURES}
-FIRST_PLAY = columns.COLUMNS["first_play"]
+COLUMNS = columns.COLUMNS | {each.name: _column(each) for each in IN_DATA}
 # Of a report as a workbook.
 OF_REPORT = FigureColumns(
-    {each.path: _column(each) for each in (*FIGURES, *LISTENING)} | {FIRST_PLAY.name: FIRST_PLAY},
+    {each.path: _column(each) for each in (*IN_DATA, *LISTENING)},
     {
-        "top_tracks": (*export_rows.OF_TRACK, FIRST_PLAY.name),
-        "top_albums": (*export_rows.OF_ALBUM, FIRST_PLAY.name),
-        "top_artists": (FIRST_PLAY.name,),
+        top: [COLUMNS[name] for name in (*codes, FIRST_PLAY.name)]
+        for top, codes in (
+            ("top_tracks", export_rows.OF_TRACK),
+            ("top_albums", export_rows.OF_ALBUM),
+            ("top_artists", ()),
+        )
     },
 )
 

@@ -92,7 +92,7 @@ def report(found: Dashboard, now: int) -> JSON:
         **named(found),
         "data": data,
         "before": before.label,
-        "first_plays": first_plays(found.first_plays),
+        "first_plays": insights.first_plays(found.figures.window, found.figures.first_play),
         "before_start": to_date(before.first).isoformat(),
         "cards": insights.cards(figures.FIGURES, data),
         "listening": insights.cards(LISTENING, insights.nested(LISTENING, found.listening)),
@@ -165,11 +165,6 @@ def named(found: Dashboard | Related | Result | ComparedSubject) -> JSON:
     return {"kind": kind, "id": found.subject.id, "name": found.name, "artists": ", ".join(found.artists)}
 
 
-def first_plays(day: int | None) -> str | None:
-    """Return the text that pages show instead of growth. `day`: of the first play, or None if growth is shown."""
-    return None if day is None else dates.first_plays(to_date(day))
-
-
 def formats() -> list[JSON]:
     """Return the formats of downloads."""
     return [{"id": each.id, "name": each.name} for each in FORMATS.values() if each.reports]
@@ -208,7 +203,10 @@ def _query(page: JSON, ids: Sequence[int]) -> str:
 
 
 def _compared(each: ComparedSubject) -> JSON:
-    return named(each) | {"data": insights.figures(each.figures), "first_plays": first_plays(each.first_plays)}
+    return named(each) | {
+        "data": insights.figures(each.figures),
+        "first_plays": insights.first_plays(each.figures.window, each.figures.first_play),
+    }
 
 
 def _compared_days(found: Sequence[ComparedSubject], window: Window, today: int) -> list[JSON]:

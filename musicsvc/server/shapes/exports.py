@@ -1,8 +1,9 @@
 """Build the content of exports (docs/exports.md) for the API and the command line."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from musicsvc.clock import isoformat
 from musicsvc.reports.formats import FORMATS, Format
@@ -14,7 +15,7 @@ from musicsvc.server.shapes.verification import verification
 from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.export_rows import COLUMNS, KINDS
-from musicsvc.store.insights.figures import FIGURES, Figure, noun
+from musicsvc.store.insights.figures import FIGURES, FIRST_PLAY, Figure, noun
 from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.insights.listening.listening import LISTENING
 from musicsvc.store.insights.overview import Details, Overview, TopRow
@@ -35,9 +36,17 @@ def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Seq
     checksum, of_rows = Checksum(), columns.of_type(type_)
     describe = partial(verification, type_, scope, window, now, checksum)
     watched = checksum.watch(COLUMNS[type_], rows)
-    if form.first_plays and type_ in KINDS:
-        of_rows, watched = [*of_rows, columns.FIRST_PLAY], first_plays.with_dates(KINDS[type_], watched)
+    if form.for_people and type_ in KINDS:
+        watched = _for_people(watched, window, [each.name for each in of_rows])
     return Table(of_rows, watched, head(type_, window, now), describe)
+
+
+def _for_people(rows: Iterable[Sequence[Any]], window: Window, names: list[str]) -> Iterator[Sequence[object]]:
+    """Yield the rows with the first plays in place of growth, where these are recent."""
+    place, growth = names.index(FIRST_PLAY.name), [names.index(each.name) for each in FIGURES if each.unit == "%"]
+    for row in rows:
+        text = insights.first_plays(window, row[place])
+        yield [text if text and at in growth else cell for at, cell in enumerate(row)]
 
 
 def head(type_: str, window: Window, now: int) -> JSON:
@@ -100,7 +109,10 @@ def report_file(found: Overview, now: int, form: str) -> JSON:
     if form == "json":
         return whole
     return whole | {
-        name: [insights.ranked(row.ranked) | {"plays_change": row.plays_change} for row in rows]
+        name: [
+            insights.ranked(row.ranked) | {"plays_change": row.plays_change, FIRST_PLAY.name: _date(row.first_day)}
+            for row in rows
+        ]
         for name, rows in _tops(found).items()
     }
 
@@ -110,15 +122,21 @@ def _tops(found: Overview) -> dict[str, list[TopRow]]:
 
 
 def for_workbook(data: JSON, found: Overview) -> JSON:
-    """Return the figures of a report file with what only workbooks have: dates of first plays, ISRCs, UPCs, labels."""
+    """Return the figures of a report file with what only workbooks have: ISRCs, UPCs, labels, and text for growth."""
+    window, whole, further = found.figures.window, data["summary"], columns.OF_REPORT.of_tops
     tops = {
         name: [
-            shaped | dict(zip(further, (*row.codes, _date(row.first_day)), strict=True))
+            shaped
+            | dict(zip((each.name for each in further[name]), row.codes, strict=False))
+            | {"plays_change": insights.first_plays(window, _date(row.first_day)) or row.plays_change}
             for shaped, row in zip(data[name], rows, strict=True)
         ]
-        for (name, rows), further in zip(_tops(found).items(), columns.OF_REPORT.of_tops.values(), strict=True)
+        for name, rows in _tops(found).items()
     }
-    return data | {"summary": data["summary"] | {columns.FIRST_PLAY.name: _date(found.first_day)}} | tops
+    if text := insights.first_plays(window, found.figures.first_play):
+        changes = {each.path.removeprefix("growth."): text for each in FIGURES if each.unit == "%"}
+        whole |= {"growth": whole["growth"] | changes}
+    return data | {"summary": whole} | tops
 
 
 def printed(found: Overview, now: int) -> JSON:
@@ -138,14 +156,14 @@ def printed(found: Overview, now: int) -> JSON:
         "before": _before(found),
         "unfinished": now < window.ends,
         "last_played": _date(found.last_played),
-        "first_plays": _instead_of_growth(window, found.first_day),
+        "first_plays": _instead_of_growth(window, found.figures.first_day),
     }
 
 
 def _code(name: str, row: TopRow) -> str | None:
     """Return the ISRC of a track or the UPC of an album as text, such as `ISRC USRC17607839`, or None."""
-    title, code = next(zip(columns.OF_REPORT.of_tops[name], row.codes, strict=False), ("", None))
-    return code and f"{title.upper()} {code}"
+    column, code = next(zip(columns.OF_REPORT.of_tops[name], row.codes, strict=False), (None, None))
+    return column and code and f"{column.heading} {code}"
 
 
 def _cards(rows: Iterable[Figure], data: JSON) -> list[JSON]:

@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import NamedTuple
 
 from musicsvc.clock import isoformat
+from musicsvc.reports.charts import dates
 from musicsvc.reports.report_tables import flat
 from musicsvc.server.shapes.envelope import JSON, Members
 from musicsvc.store.insights.charts import Chart
 from musicsvc.store.insights.collaborations import Collaborations
-from musicsvc.store.insights.figures import FIGURES, ArtistCounts, Figure, Figures
+from musicsvc.store.insights.figures import IN_DATA, ArtistCounts, Figure, Figures
+from musicsvc.store.insights.listening.first_plays import instead_of_growth
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.insights.realtime import Realtime
-from musicsvc.store.plays.periods import TIMEFRAMES, Window, to_date
+from musicsvc.store.plays.periods import TIMEFRAMES, Window, to_date, to_day
 
 TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
@@ -64,8 +67,16 @@ def _card(figure: Figure, values: JSON) -> Card:
 
 
 def figures(found: Figures) -> JSON:
-    """Return plays, listeners, likes and reposts, the growth of plays and listeners, and the period, as JSON."""
-    return nested(FIGURES, found) | {"period": period(found.window)}
+    """Return plays, listeners, likes and reposts, the growth, the first play, and the period, as JSON."""
+    return nested(IN_DATA, found) | {"period": period(found.window)}
+
+
+def first_plays(window: Window, first_play: str | None) -> str | None:
+    """Return the text that people read in place of growth, or None if they read growth. `first_play`: its date."""
+    if first_play is None:
+        return None
+    first = date.fromisoformat(first_play)
+    return None if instead_of_growth(window, to_day(first)) is None else dates.first_plays(first)
 
 
 def period(window: Window) -> JSON:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 from urllib.parse import urlencode
 
 from musicsvc.reports.charts import dates
-from musicsvc.server.shapes import dashboards
+from musicsvc.server.shapes import dashboards, insights
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.dashboards.overviews import AccountOverview
-from musicsvc.store.dashboards.tables import ARTISTS, NAME, PER_PAGE, Selection, TablePage, TableRow
+from musicsvc.store.dashboards.tables import ARTISTS, NAME, PER_PAGE, Selection, TablePage
+from musicsvc.store.insights.export_rows import ExportRow
 from musicsvc.store.insights.figures import FIGURES
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.subjects import ARTIST, NOUNS
@@ -84,12 +85,11 @@ def _column(name: str, selection: Selection, query: Callable[[Selection], str]) 
     }
 
 
-def _row(found: TableRow) -> JSON:
-    row, first = found
+def _row(row: ExportRow) -> JSON:
     return {
         "id": row.id,
         "name": row.named.name,
         "artists": ", ".join(row.artists),
         "figures": {each.name: getattr(row.figures, each.key) for each in FIGURES},
-        "first_plays": dashboards.first_plays(first),
+        "first_plays": insights.first_plays(row.figures.window, row.figures.first_play),
     }

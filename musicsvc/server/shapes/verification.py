@@ -28,6 +28,7 @@ REPORT_DEFINITIONS = {
     "releases": "Plays of albums on each day since their release, and their distinct listeners up to that day.",
 }
 REPORT_KEYS = ("section", "key")
+ADDED = {"first_play", "growth.first_play"}  # to the rows of reports, since the first ones were written
 
 
 def verification(type_: str, scope: Scope, window: Window, now: int, checksum: Checksum) -> JSON:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from musicsvc.store.insights import charts, export_rows, figures
 from musicsvc.store.insights.figures import Figures
-from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.subjects import Subject
 
@@ -13,17 +12,13 @@ MOST = 5  # subjects, each with a line in one chart
 
 
 class ComparedSubject(NamedTuple):
-    """A track, album or artist with its figures, and its plays and distinct listeners of each day.
-
-    `first_plays`: the day of the first play, if pages show it instead of the growth.
-    """
+    """A track, album or artist with its figures, and its plays and distinct listeners of each day."""
 
     subject: Subject
     name: str
     artists: tuple[str, ...]
     figures: Figures
     days: list[tuple[int, int]]
-    first_plays: int | None
 
 
 def check(subjects: Iterable[Subject], *, user_id: int) -> None:
@@ -37,8 +32,8 @@ def build(subjects: Sequence[Subject], window: Window) -> list[ComparedSubject]:
     if not subjects:
         return []
     kind, ids = subjects[0].kind, sorted(each.id for each in subjects)
-    of, first = figures.of_several(kind, ids, window), first_plays.by_id(kind, ids)
-    names, artists = export_rows.names(kind, ids), export_rows.authors(kind, ids)
+    of, names = figures.of_several(kind, ids, window), export_rows.names(kind, ids)
+    artists = export_rows.authors(kind, ids)
     return [
         ComparedSubject(
             each,
@@ -46,7 +41,6 @@ def build(subjects: Sequence[Subject], window: Window) -> list[ComparedSubject]:
             tuple(artists.get(each.id, ())),
             of[each.id],
             charts.by_day(each, window.numbers),
-            first_plays.instead_of_growth(window, first.get(each.id)),
         )
         for each in subjects
     ]

@@ -10,7 +10,7 @@ from musicsvc.store.insights import belonging, charts, collaborations, export_ro
 from musicsvc.store.insights.charts import CurvePoint, Interval
 from musicsvc.store.insights.collaborations import Collaborations
 from musicsvc.store.insights.figures import ArtistCounts, Figures
-from musicsvc.store.insights.listening import DEFAULT_DAYS, first_plays, listening, local_hours, milestones, releases
+from musicsvc.store.insights.listening import DEFAULT_DAYS, listening, local_hours, milestones, releases
 from musicsvc.store.insights.listening.listening import Listening
 from musicsvc.store.insights.listening.local_hours import IN_UTC, LocalHours
 from musicsvc.store.insights.listening.milestones import Milestones
@@ -52,7 +52,6 @@ class Dashboard(NamedTuple):
     """Figures of a track, album, artist or account (`subject`) in a window.
 
     `curve`: plays and listeners by `interval`. `before`: daily plays of the earlier window.
-    `first_plays`: the day of the first play, if pages show it instead of the growth.
     `artists`: the names of the artists of a track or album.
     `tracks`: all tracks of an album, or an artist's most played tracks. `albums`: an artist's most played albums.
     `releases`: an album, and the albums it is compared with. Fields that do not apply to the subject are None or empty.
@@ -66,7 +65,6 @@ class Dashboard(NamedTuple):
     before: Sequence[int]
     listening: Listening
     hours: LocalHours
-    first_plays: int | None = None
     artists: Sequence[str] = ()
     tracks: Sequence[Ranked] = ()
     albums: Sequence[Ranked] = ()
@@ -98,7 +96,6 @@ def report(subject: Subject, window: Window, interval: Interval | None = None) -
         ],
         heard,
         LocalHours(hours),
-        first_plays.instead_of_growth(window, first_plays.of_subject(subject)),
         export_rows.authors(subject.kind, [subject.id]).get(subject.id, ()),
     )
     if subject.kind == ALBUM:

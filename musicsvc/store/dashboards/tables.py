@@ -8,7 +8,6 @@ from musicsvc.store.dashboards import catalog_search
 from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.insights import engagement, export_rows, figures, scopes
 from musicsvc.store.insights.export_rows import ExportRow
-from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
@@ -29,17 +28,10 @@ class Selection(NamedTuple):
     descending: bool = True
 
 
-class TableRow(NamedTuple):
-    """A row, and the day of its first play if pages show it instead of the growth."""
-
-    row: ExportRow
-    first_plays: int | None
-
-
 class TablePage(NamedTuple):
     """The rows of a page, and the number of all rows."""
 
-    rows: Sequence[TableRow]
+    rows: Sequence[ExportRow]
     total: int
 
 
@@ -47,11 +39,7 @@ def page(user_id: int, selection: Selection, window: Window, number: int) -> Tab
     """Return a page of the table. Call in a transaction."""
     order = _order(user_id, selection, window)
     shown = order[(number - 1) * PER_PAGE : number * PER_PAGE]
-    first = first_plays.by_id(selection.kind, shown)
-    found = _read(selection.kind, shown, window)
-    return TablePage(
-        [TableRow(row, first_plays.instead_of_growth(window, first.get(row.id))) for row in found], len(order)
-    )
+    return TablePage(_read(selection.kind, shown, window), len(order))
 
 
 def cells(user_id: int, selection: Selection, window: Window) -> Iterator[tuple[Any, ...]]:

@@ -24,14 +24,14 @@ from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 KINDS = {"tracks": TRACK, "albums": ALBUM, "artists": ARTIST}
 PLAYS = "plays"
-FIGURES = tuple(each.name for each in figures.FIGURES)
+FIGURES, FIRST_PLAY = tuple(each.name for each in figures.FIGURES), figures.FIRST_PLAY.name
 FIGURES_OF = attrgetter(*(each.key for each in figures.FIGURES))
 # What other files know tracks and albums by, such as royalty statements.
 OF_TRACK, OF_ALBUM = ("isrc", "upc", "album", "label", "release_date"), ("upc", "label", "release_date")
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "tracks": ("track_id", "track", "artists", *FIGURES, *OF_TRACK),
-    "albums": ("album_id", "album", "artists", *FIGURES, *OF_ALBUM),
-    "artists": ("artist_id", "artist", *FIGURES),
+    "tracks": ("track_id", "track", "artists", *FIGURES, *OF_TRACK, FIRST_PLAY),
+    "albums": ("album_id", "album", "artists", *FIGURES, *OF_ALBUM, FIRST_PLAY),
+    "artists": ("artist_id", "artist", *FIGURES, FIRST_PLAY),
     PLAYS: ("date", "track_id", "track", "artists", "plays", "listeners", *OF_TRACK),
 }
 KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
@@ -97,7 +97,7 @@ def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
             total, period = total + ever.plays, period + within.plays
     if total:
         plays = {"plays_total": total, "plays_period": period}
-        yield None, OF_DELETED, "", *map(plays.get, FIGURES), *(None for _ in OF_TRACK)
+        yield None, OF_DELETED, "", *map(plays.get, FIGURES), *(None for _ in (*OF_TRACK, FIRST_PLAY))
 
 
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
@@ -154,7 +154,7 @@ def _credits(ids: Sequence[int], *, kind: int) -> Any:
 def cells_of(kind: int, row: ExportRow) -> tuple[Any, ...]:
     """Return the values of a row, in the order of COLUMNS."""
     artists = () if kind == ARTIST else (BETWEEN_ARTISTS.join(row.artists),)
-    return row.id, row.named.name, *artists, *FIGURES_OF(row.figures), *row.named.codes
+    return row.id, row.named.name, *artists, *FIGURES_OF(row.figures), *row.named.codes, row.figures.first_play
 
 
 def daily_plays(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:

@@ -13,8 +13,9 @@ from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.insights import belonging, engagement
+from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.models import AlbumArtist, Artist, Follow, TrackArtist, User
-from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.periods import Window, to_date
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
 from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, NOUNS, TRACK, Subject
 
@@ -33,7 +34,7 @@ class Figure:
 
     key: str
     path: str
-    example: float
+    example: float | str
     title: str
     definition: str
     note: str = ""
@@ -51,7 +52,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of a range of days, and of all time (`…_total`). `…_change`: growth since an earlier range, in %."""
+    """Figures of a range of days, and of all time (`…_total`). `…_change`: growth since an earlier range, in %.
+
+    `first_day`: the day of the first play.
+    """
 
     window: Window
     plays_total: int
@@ -62,6 +66,12 @@ class Figures:
     reposts: int
     plays_change: float | None
     listeners_change: float | None
+    first_day: int | None
+
+    @property
+    def first_play(self) -> str | None:
+        """The date of the first play."""
+        return None if self.first_day is None else to_date(self.first_day).isoformat()
 
 
 # fmt: off
@@ -84,7 +94,11 @@ FIGURES = (
            "Growth of listeners in percent from the days compared with; null if nobody listened.", unit="%",
            card=False),
 )
+FIRST_PLAY = Figure("first_play", "growth.first_play", "2025-09-29", "First play",
+                    "The day of the first play; null without plays. Growth misleads if it lies after the first of"
+                    " the days compared with.", card=False)
 # fmt: on
+IN_DATA = (*FIGURES, FIRST_PLAY)
 
 
 class ArtistCounts(NamedTuple):
@@ -166,11 +180,12 @@ def of_several(kind: int, ids: Sequence[int], window: Window, reader: Reader | N
     """
     given = engagement.by_subject(kind, ids, window)
     stats = reader.stream(kind, ids) if reader else Reader(window, window.before).read(kind, ids)
-    return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
+    first = first_plays.by_id(kind, ids)
+    return {each: build(window, stats[each], given.likes[each], given.reposts[each], first.get(each)) for each in ids}
 
 
-def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) -> Figures:
-    """Build figures from `stats` (of the window, of the earlier window, and of all time), likes and reposts."""
+def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int, first_day: int | None) -> Figures:
+    """Build figures from `stats` (window, earlier window, all time), likes, reposts and the first play."""
     within, before, ever = stats
     listeners = len(within.listeners)
     return Figures(
@@ -183,6 +198,7 @@ def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) 
         reposts=reposts,
         plays_change=change(within.plays, before.plays),
         listeners_change=change(listeners, len(before.listeners)),
+        first_day=first_day,
     )
 
 

@@ -83,7 +83,6 @@ class Overview:
     top_artists: list[TopRow] = field(default_factory=list)
     before: list[PlayCounts] = field(default_factory=list)  # of the days of the window before
     last_played: int | None = None  # the newest day with plays, if the window has none
-    first_day: int | None = None  # the day of the first play, in a full report
     details: Details | None = None
 
 
@@ -139,7 +138,6 @@ class _Build:
             top_artists=self._top(ARTIST),
             before=self._before(),
             last_played=None if found.figures.plays else _last_played(self._parts[0]),
-            first_day=first_plays.of_parts(self._parts),
         )
         return whole, heard, hours
 

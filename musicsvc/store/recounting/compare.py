@@ -16,7 +16,7 @@ SHOWN_DAYS = 3
 JSON = Mapping[str, Any]
 # Parts of the path of figures that depend on more days than those of the window.
 GROWTH = "growth"
-ALL_TIME = {"total", "new_listeners", "returning_listeners", "tracks", "top_tracks", "top_albums"}
+ALL_TIME = {"total", "first_play", "new_listeners", "returning_listeners", "tracks", "top_tracks", "top_albums"}
 
 
 class Difference(NamedTuple):

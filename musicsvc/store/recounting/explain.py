@@ -124,7 +124,7 @@ def _named(side: Side) -> Iterator[tuple[str, dict[str, Any]]]:
     days = {f"on {to_date(day)}": side.days.get(day, (0, 0)) for day in window.numbers}
     yield "within", _pairs({"in the window": (found.plays, found.listeners)} | days)
     yield "before", {"growth of plays": found.plays_change, "growth of listeners": found.listeners_change}
-    yield "ever", _pairs({"of all time": (found.plays_total, found.listeners_total)})
+    yield "ever", _pairs({"of all time": (found.plays_total, found.listeners_total)}) | {"first play": found.first_play}
     yield (
         "within",
         _listening(heard, all_time=False)

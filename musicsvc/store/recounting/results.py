@@ -6,12 +6,13 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from musicsvc.clock import DAY
 from musicsvc.errors import Failure
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.listening import listening
 from musicsvc.store.insights.listening.listening import Hours, Listening
 from musicsvc.store.insights.rankings import Ranked
-from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.periods import Window, to_date
 from musicsvc.store.plays.rollups.histograms import HOURS, PERCENT
 from musicsvc.store.plays.subjects import NOUNS, Subject
 from musicsvc.store.recounting import statements
@@ -43,6 +44,7 @@ class Recounted(NamedTuple):
     listeners_before: int
     plays_change: float | None
     listeners_change: float | None
+    first_day: int | None
     without_duration: int
     without_length: int
     listening: Listening
@@ -50,6 +52,11 @@ class Recounted(NamedTuple):
     days: dict[int, tuple[int, int]]
     tracks: Ranking
     albums: Ranking
+
+    @property
+    def first_play(self) -> str | None:
+        """The date of the first play."""
+        return None if self.first_day is None else to_date(self.first_day).isoformat()
 
 
 def run(engine: Engine, dump: Dump, kind: int, ids: Sequence[int], window: Window) -> Iterator[Recounted]:
@@ -101,8 +108,8 @@ def build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | 
     sections = by_section(rows)
     if not sections[statements.NAME]:
         return None
-    (counts,) = sections[statements.COUNTS] or [Row(subject.id, statements.COUNTS, [0] * 7, "")]
-    ever, people_ever, plays, people, plays_before, people_before, new = counts.numbers
+    (counts,) = sections[statements.COUNTS] or [Row(subject.id, statements.COUNTS, [0] * 8, "")]
+    ever, people_ever, plays, people, plays_before, people_before, new, began = counts.numbers
     hours = Counter({row.numbers[0]: row.numbers[1] for row in sections[statements.BY_HOUR]})
     completed = Counter(
         {(percent, skipped): plays for _, _, (percent, skipped, plays, *_), _ in sections[statements.COMPLETION]}
@@ -119,6 +126,7 @@ def build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | 
         listeners_before=people_before,
         plays_change=figures.change(plays, plays_before),
         listeners_change=figures.change(people, people_before),
+        first_day=began // DAY if ever else None,
         without_duration=completed[statements.WITHOUT_DURATION, 0],
         without_length=completed[statements.WITHOUT_LENGTH, 0],
         listening=Listening(

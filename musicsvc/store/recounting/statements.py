@@ -1,7 +1,7 @@
 """The SQL that recounts figures from single plays, shared by all engines and by this database.
 
 One query returns everything about the subjects, in rows of one shape, ordered by subject: the section, which says what
-the row is about, seven numbers and a name.
+the row is about, eight numbers and a name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ NAME, COUNTS, COMPLETION, BY_HOUR, BY_DAY, TRACKS, ALBUMS, HEARD_FIRST, MILESTON
 FIGURES = NAME, COUNTS, COMPLETION, BY_HOUR, BY_DAY
 RANKINGS = {TRACK: (), ALBUM: (TRACKS,), ARTIST: (TRACKS, ALBUMS)}
 WITHOUT_DURATION, WITHOUT_LENGTH = -1, -2  # in place of the percentage of a play
-NUMBERS = "abcdefg"
+NUMBERS = "abcdefgh"
 TOP = 10
 ALL = 2**31
 REACHED = ", ".join(str(FIRST * FACTOR**power) for power in range(16))  # milestones, more than any database has
@@ -104,6 +104,7 @@ COUNTED = (
     "SUM(h.earlier)",
     "SUM(CASE WHEN h.earlier > 0 THEN 1 ELSE 0 END)",
     "SUM(CASE WHEN h.began >= {start} AND h.began < {end} THEN 1 ELSE 0 END)",
+    "MIN(h.began)",
 )
 # By section: what its numbers are selected from, which begins with a table of subjects, and the numbers.
 SECTIONS: Mapping[int, tuple[str, Sequence[str]]] = {
@@ -129,7 +130,7 @@ NAMES = {NAME: "s.name", TRACKS: "name", ALBUMS: "name"}
 
 
 class Row(NamedTuple):
-    """A row of the result. `numbers`: seven, whose meaning depends on the section."""
+    """A row of the result. `numbers`: eight, whose meaning depends on the section."""
 
     subject: int
     section: int

@@ -31,9 +31,9 @@ from tests.support.serving import Answer, Client, person
 FIGURES = "plays_total,plays_period,listeners_total,listeners_period,likes,reposts,plays_change,listeners_change"
 OF_TRACK = "isrc,upc,album,label,release_date"
 HEADERS = {
-    "tracks": f"track_id,track,artists,{FIGURES},{OF_TRACK}",
-    "albums": f"album_id,album,artists,{FIGURES},upc,label,release_date",
-    "artists": f"artist_id,artist,{FIGURES}",
+    "tracks": f"track_id,track,artists,{FIGURES},{OF_TRACK},first_play",
+    "albums": f"album_id,album,artists,{FIGURES},upc,label,release_date,first_play",
+    "artists": f"artist_id,artist,{FIGURES},first_play",
     "plays": f"date,track_id,track,artists,plays,listeners,{OF_TRACK}",
 }
 
@@ -126,7 +126,7 @@ async def test_a_csv_file_has_the_columns_of_its_type_and_a_row_for_each(
         names = CREDITS.get(type_, [[f"Artist {each}"] for each in range(3)])
         assert [row[1 : 1 + len(of)] for row, of in zip(found[1:], names, strict=True)] == names
     if type_ in CODES:
-        assert [row[-len(of) :] for row, of in zip(found[1:], CODES[type_], strict=True)] == CODES[type_]
+        assert [row[-1 - len(of) : -1] for row, of in zip(found[1:], CODES[type_], strict=True)] == CODES[type_]
     if type_ == "plays":
         of_tracks = dict(zip(map(str, made.tracks), CODES["tracks"], strict=True))
         assert [row[-5:] for row in found[1:]] == [of_tracks[row[1]] for row in found[1:]]
@@ -221,7 +221,7 @@ async def test_an_account_that_manages_nothing_gets_empty_files(ask: Client, sto
     report = (await export(nobody, "report", {"include_charts": True})).json["data"]
     assert report["top_tracks"] == []
     assert report["summary"]["plays"] == {"total": 0, "period": 0}
-    assert report["summary"]["growth"] == {"plays_change": None, "listeners_change": None}
+    assert report["summary"]["growth"] == {"plays_change": None, "listeners_change": None, "first_play": None}
     assert (await export(nobody, "pdf", {"period": "1-year"})).body.startswith(b"%PDF-")
 
 

@@ -94,7 +94,7 @@ async def test_a_subject_without_plays_has_zeros_and_no_growth(ask: Client, made
     found = await data(ask, f"tracks/{made.tracks[4]}?period=1-year")
 
     assert found["plays"] == {"total": 0, "period": 0}
-    assert found["growth"] == {"plays_change": None, "listeners_change": None}
+    assert found["growth"] == {"plays_change": None, "listeners_change": None, "first_play": None}
     points = (await data(ask, f"tracks/{made.tracks[4]}/charts?timeframe=1y"))["points"]
     assert len(points) == 365
     assert not any(point[name] for point in points for name in ("plays", "listeners", "likes", "reposts"))

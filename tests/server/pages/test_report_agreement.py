@@ -92,30 +92,41 @@ async def test_every_form_shows_growth_or_the_first_plays(
 
     book = openpyxl.load_workbook(files["xlsx"], read_only=True)
     summary = dict(book["summary"].iter_rows(min_row=2, values_only=True))
-    assert summary["Growth of plays"] == growth["plays_change"]
+    for change in ("plays", "listeners"):
+        assert summary[f"Growth of {change}"] == (text if recent else growth[f"{change}_change"])
+    assert growth["first_play"] == str(day)
     assert summary["First play"] == datetime.combine(day, datetime.min.time())
 
 
-async def test_the_rows_of_a_workbook_have_growth_beside_the_first_play(
+async def test_the_rows_of_a_workbook_have_recent_first_plays_in_place_of_growth(
     world: World, command: Command, tmp_path: Path
 ) -> None:
+    shown_in_place = 0
     for noun in ("track", "album", "artist"):
         own, other = tmp_path / f"{noun}.xlsx", tmp_path / f"{noun}.csv"
         for file in (own, other):
-            await command("export", f"{noun}s", "--user", "manager0@label.test", "--period", "90-days", "-o", file)
+            await command("export", f"{noun}s", "--user", "manager0@label.test", "--period", "1-year", "-o", file)
         head, *rows = openpyxl.load_workbook(own)[f"{noun}s"].iter_rows(values_only=True)
         with other.open(encoding="utf-8", newline="") as text:
             columns, *lines = csv.reader(text)
-        assert [export_files.HEADINGS[heading] for heading in head] == [*columns, "first_play"]
+        assert [export_files.HEADINGS[heading] for heading in head] == columns
         if noun == "track":
             assert (rows.pop()[1], lines.pop()[1]) == ("(deleted tracks)", "(deleted tracks)")
-        growth = columns.index("plays_change")
-        assert [row[growth] for row in rows] == [float(line[growth]) if line[growth] else None for line in lines]
         past = world.made.past
-        for row in rows:
-            plays = [play.at for play in past.plays if play.track in past.tracks(noun, int(str(row[0])))]
+        for row, line in zip(rows, lines, strict=True):
+            number = int(str(row[0]))
+            plays = [play.at for play in past.plays if play.track in past.tracks(noun, number)]
+            assert line[-1] == (str(to_date(min(plays))) if plays else "")
             assert row[-1] == (datetime.combine(to_date(min(plays)), datetime.min.time()) if plays else None)
-    form = {"period": "90-days", "type": "plays"}
+            recent = past.first_plays(noun, number, "1-year", world.shared.clock.now())
+            for change in ("plays_change", "listeners_change"):
+                shown, figure = (cells[columns.index(change)] for cells in (row, line))
+                assert shown == (
+                    f"first plays {in_print(str(recent))}" if recent else float(figure) if figure else None
+                )
+            shown_in_place += recent is not None
+    assert shown_in_place > 1
+    form = {"period": "1-year", "type": "plays"}
     answer = await world.browser.post("/insights/export/xlsx", form)
     sheet = openpyxl.load_workbook(io.BytesIO(answer.body), read_only=True)["plays"]
     assert "First play" not in next(sheet.iter_rows(values_only=True))

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from musicsvc.store.insights.figures import FIGURES, Figure, Figures, ratio
+from musicsvc.store.insights.figures import FIGURES, IN_DATA, Figure, Figures, ratio
 from musicsvc.store.insights.listening.listening import LISTENING, Listening
 from tests.support.oracle import rounded
 
 
 def test_each_figure_has_a_row() -> None:
-    assert ["window", *(each.key for each in FIGURES)] == [each.name for each in fields(Figures)]
+    assert ["window", *(each.key for each in FIGURES), "first_day"] == [each.name for each in fields(Figures)]
     assert ("window", *(each.key for each in LISTENING)) == Listening._fields
 
 
-@pytest.mark.parametrize("rows", [FIGURES, LISTENING], ids=["figures", "listening"])
+@pytest.mark.parametrize("rows", [IN_DATA, LISTENING], ids=["figures", "listening"])
 def test_notes_and_growth_name_figures(rows: tuple[Figure, ...]) -> None:
     paths = {each.path for each in rows}
     named = {path for each in rows for path in (*re.findall(r"{(.+?)}", each.note), each.growth) if path}

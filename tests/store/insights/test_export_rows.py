@@ -149,4 +149,5 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(store: Store, clock: 
         return len(statements)
 
     # Two queries look for the artist: for its tracks, and for plays of tracks that were deleted.
-    assert asked(Scope(artist=made.artists[0])) - 2 == asked(Scope())
+    # One looks for first plays in days of no block yet, of tracks that have no block.
+    assert 0 <= asked(Scope()) - (asked(Scope(artist=made.artists[0])) - 2) <= 1

@@ -8,16 +8,18 @@ import pytest
 from musicsvc.clock import DAY, SECOND, MovableClock
 from musicsvc.server.shapes import insights
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights import overview, scopes
+from musicsvc.store.insights import figures, overview
 from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Track, TrackArtist
 from musicsvc.store.plays import retention
-from musicsvc.store.plays.periods import TIMEFRAMES, window
+from musicsvc.store.plays.periods import TIMEFRAMES, Window, window
 from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import KINDS, Subject
 from tests.support.listening_world import Catalog, catalog
 from tests.support.play_counts import roll_up
+
+WEEK = window("7-days", 0)
 
 
 def test_the_ten_tracks_and_the_five_albums_and_artists_that_were_played_most(
@@ -168,7 +170,8 @@ def check(store: Store, made: Catalog) -> None:
         found = store.read(partial(first_plays.by_id, kind, ids)).result()
         assert found == {each: day for each, day in days.items() if day is not None}
         for each, day in days.items():
-            assert store.read(partial(first_plays.of_subject, Subject(kind, each))).result() == day
+            of_one = store.read(partial(figures.figures, Subject(kind, each), WEEK)).result()
+            assert of_one.first_day == day
     assert store.read(lambda: first_plays.by_id(1, [])).result() == {}
 
 
@@ -192,7 +195,13 @@ def test_the_first_play_of_a_report_is_that_of_its_oldest_track_also_of_one_with
     roll_up(store)
 
     def first(scope: Scope) -> int | None:
-        return first_plays.of_parts(list(scopes.parts(scope, scope.ids(KINDS["artist"]))))
+        days = window("7-days", clock.now())
+        found = {build(scope, days).figures.first_day for build in (overview.build, whole_report)}
+        (day,) = found
+        return day
+
+    def whole_report(scope: Scope, days: Window) -> overview.Overview:
+        return overview.build_for_print(scope, days, clock.now())
 
     whole, artist = Scope(), Scope(artist=made.artists[0])
     today = clock.now() // DAY

@@ -173,7 +173,7 @@ def test_a_late_first_play_of_a_block_of_32_days_counts(store: Store, made: Cata
     assert plays_by_block(store, track, BLOCK32) == {day // 32 * 32: 1}
     for first, length in ((TODAY + 1 - 150, 75), (day - 40, 40), (day, TODAY - 90 - day)):
         agrees(store, made, first, length)
-    assert store.read(partial(first_plays.of_subject, track)).result() == day
+    assert store.read(partial(first_plays.by_id, TRACK, [track.id])).result() == {track.id: day}
 
 
 def days_agree(store: Store, made: Catalog) -> None:
@@ -193,8 +193,8 @@ def days_agree(store: Store, made: Catalog) -> None:
         assert found.best_day == (None if best is None else (best, days[best]))
         times = sorted(each.at for each in plays)
         assert [each.at for each in found.plays] == [times[at - 1] for at in (100, 1_000, 10_000) if at <= len(times)]
-        first = store.read(partial(first_plays.of_subject, Subject(kind, subject))).result()
-        assert first == min(days, default=None)
+        first = store.read(partial(first_plays.by_id, kind, [subject])).result()
+        assert first == ({subject: min(days)} if days else {})
 
 
 LIGHT = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])

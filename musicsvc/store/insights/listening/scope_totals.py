@@ -10,7 +10,7 @@ from musicsvc.store.insights import engagement, export_rows, figures, scopes
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.engagement import Engagement
 from musicsvc.store.insights.figures import Figures
-from musicsvc.store.insights.listening import listening
+from musicsvc.store.insights.listening import first_plays, listening
 from musicsvc.store.insights.listening.listening import Hours, Listening
 from musicsvc.store.insights.scopes import Part
 from musicsvc.store.plays.periods import Window
@@ -39,6 +39,7 @@ class ScopeTotals:
         self._totals = [Total() for _ in (*self._windows(), "ever")]
         self._days: dict[int, Total] = defaultdict(Total)
         self._given = Engagement(Counter(), Counter())
+        self._first_day: int | None = None
 
     def _windows(self) -> tuple[Window, ...]:
         """Return the ranges of days to add up: the window, its earlier window and, in a subclass, more."""
@@ -51,6 +52,10 @@ class ScopeTotals:
                 self._add(part.kind, batch, part.times)
 
     def _add(self, kind: int, batch: list[int], times: int) -> None:
+        known = [] if self._first_day is None else [self._first_day]
+        if times > 0:
+            first = first_plays.by_id(kind, batch, before=self._first_day)
+            self._first_day = min([*known, *first.values()], default=None)
         for stats in self._reader.stream(kind, batch).values():
             for total, some in zip(self._totals, stats, strict=True):
                 total.add(some, times)
@@ -61,7 +66,8 @@ class ScopeTotals:
 
     def figures(self) -> Figures:
         within, before, *_, ever = (PlayStats(total.plays, total.listeners) for total in self._totals)
-        return figures.build(self._window, (within, before, ever), *(given.total() for given in self._given))
+        likes, reposts = (given.total() for given in self._given)
+        return figures.build(self._window, (within, before, ever), likes, reposts, self._first_day)
 
     def chart(self) -> Chart:
         likes, reposts = self._given

@@ -112,7 +112,7 @@ class Reader:
 
     def _cover(self, done: blocks.Progress) -> tuple[set[int], set[int]]:
         """Return the first days of the complete blocks of 32 days that are needed, and the other days."""
-        complete = _blocks(done)
+        complete = complete_blocks(done)
         months, days = ({*complete}, {*done.open_days}) if self._all_time else (set[int](), set[int]())
         for window in self._windows if done.newest is not None else ():
             whole, others = _split(window, done)
@@ -296,7 +296,7 @@ def query(selected: tuple[str, str], among: str, time: str) -> str:
     return LISTENERS.format(subject=subject, listeners=gathered, plays=plays.format(among=among), time=time)
 
 
-def _blocks(done: blocks.Progress) -> Collection[int]:
+def complete_blocks(done: blocks.Progress) -> Collection[int]:
     """Return the first days of the complete blocks of 32 days; if they are very many only of those with plays."""
     if len(done.blocks) <= MANY_DAYS:
         return done.blocks
@@ -356,7 +356,7 @@ def spans(kind: int, ids: Collection[int]) -> list[tuple[range, list[int]]]:
     """
     done = blocks.progress()
     found: dict[int, list[int]] = defaultdict(list)
-    for subject, period in counts.fetch_rows(STORED, counts.starts(_blocks(done), BLOCK32), kind, ids):
+    for subject, period in counts.fetch_rows(STORED, counts.starts(complete_blocks(done), BLOCK32), kind, ids):
         found[period].append(subject)
     whole = [(counts.days_of(period << counts.REST_BITS), found[period]) for period in sorted(found)]
     return [*whole, (done.open_days, list(ids))]
