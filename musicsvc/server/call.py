@@ -12,6 +12,7 @@ from musicsvc.networks import client_network
 from musicsvc.server.browsers import Browser
 from musicsvc.server.peer import HSTS, Peer
 from musicsvc.server.responses.answer_cache import Slot
+from musicsvc.server.responses.handling import Handling
 from musicsvc.server.responses.large import Reservation
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.reading import ParsedBody
@@ -93,7 +94,8 @@ class Head(NamedTuple):
     values: Mapping[str, str]  # of the parameters of the path
     credentials: str | None  # the Authorization header
     resource: str | None  # the object that the path names, such as `playlists/7`
-    cross_origin: Mapping[str, str]  # headers of the response, for browser code of other origins
+    headers: Mapping[str, str]  # of any response to it
+    handling: Handling
 
 
 @dataclass(slots=True)

@@ -21,10 +21,11 @@ CLIENTS = 4096  # whose last resolution is kept
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use only HTTPS for a year
 VARY = "Authorization, Accept-Encoding"  # what the responses to clients of one origin depend on
 VARYING = {"Vary": f"Origin, {VARY}"}
+PREFER = "Prefer"
 ALLOW_ORIGIN = "Access-Control-Allow-Origin"
 READABLE = (
-    "Content-Disposition, ETag, RateLimit, RateLimit-Policy, Retry-After, Token-Expires-At, WWW-Authenticate,"
-    " X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+    "Content-Disposition, ETag, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, Token-Expires-At,"
+    " WWW-Authenticate, X-Ignored, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 )
 PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in the Forwarded header
 
@@ -113,7 +114,7 @@ class CrossOrigin:
 
     origins: Collection[str]
     paths: tuple[str, ...] = ("/api/",)
-    sendable: str = "Authorization, Content-Type, If-None-Match, X-Request-Id"
+    sendable: str = f"Authorization, Content-Type, If-None-Match, {PREFER}, X-Request-Id"
     readable: str = READABLE
 
     def headers(self, sent: Mapping[str, str], path: str) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ from musicsvc.server.handlers.demo import snapshots
 from musicsvc.server.handlers.pages import settings
 from musicsvc.server.peer import PeerResolver
 from musicsvc.server.request import bodies, multipart, parameters, uploads
-from musicsvc.server.responses import responses
+from musicsvc.server.responses import handling, responses
 from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import Router
 from musicsvc.server.schemas import fields
@@ -152,7 +152,15 @@ def cookies(text: str) -> object:
 
 
 def demanded(text: str) -> object:
-    return faults.preferred(text), faults.parse(text)
+    return faults.parse(text)
+
+
+def preferred(text: str) -> object:
+    return parameters.preferences([text])
+
+
+def ignored(text: str) -> object:
+    return handling.Handling(unknown=[f"query.{text}"]).headers()
 
 
 def content_type(text: str) -> object:
@@ -333,6 +341,8 @@ PLACES: dict[str, Place] = {
         ("…", "multipart/form-data; boundary=a…", 'multipart/form-data; boundary=a…"x', 'application/json; a="…'),
     ),
     "a header with parameters": Place(parameters.parse, FIELD, ("…", "a;…", 'a;b="…', 'a;b=…"')),
+    "Prefer": Place(preferred, FIELD, ("…", "a=…", 'a="…', 'a;b="…', 'a=…"', 'a="b\\\\…', "handling=…")),
+    "names that are unknown": Place(ignored, FIELD, ("…", "a.…")),
     "Accept-Encoding, If-None-Match": Place(
         lambda text: responses.Negotiation.of_headers(headers(("Accept-Encoding", text), ("If-None-Match", text))),
         FIELD,

@@ -105,13 +105,3 @@ def _seconds(number: str, unit: str) -> float:
     if seconds > LONGEST_SECONDS:
         raise ValueError(f"Must not be longer than {LONGEST_SECONDS:.0f} seconds.")
     return seconds
-
-
-def preferred(header: str) -> str | None:
-    """Return the notation of the fault of a header `Prefer: code=429`, or None without such a preference (RFC 7240)."""
-    for part in header.split(","):
-        name, _, value = part.partition(";")[0].partition("=")
-        if name.strip().lower() == "code":
-            code = value.strip().strip('"')
-            return PREFERRED.get(code, code)
-    return None

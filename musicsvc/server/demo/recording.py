@@ -39,8 +39,8 @@ GIVEN = "injection"  # in `Exchange.given`
 BREAKING = {*Break} - {Break.DUPLICATE}
 REFUSED = 400
 SENT = ("Accept", "Content-Type", "If-None-Match", "Prefer", "User-Agent", "X-Demo-Fault")
-RETURNED = ("Content-Type", "ETag", "RateLimit", "RateLimit-Policy", "Retry-After", "Token-Expires-At",
-            "WWW-Authenticate")  # fmt: skip
+RETURNED = ("Content-Type", "ETag", "Preference-Applied", "RateLimit", "RateLimit-Policy", "Retry-After",
+            "Token-Expires-At", "WWW-Authenticate", "X-Ignored")  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -28,10 +28,11 @@ from musicsvc.server.demo.faults import Break, Dribble, Injection, Refusal, Slow
 from musicsvc.server.demo.recording import GIVEN, Recorder
 from musicsvc.server.demo.rules import SEED, Rules
 from musicsvc.server.demo.state import DemoState
-from musicsvc.server.peer import CrossOrigin
+from musicsvc.server.peer import PREFER, CrossOrigin
 from musicsvc.server.request.bodies import TOO_LARGE
 from musicsvc.server.request.dispatch import CLIENT_CLOSED, Stages
 from musicsvc.server.request.first_steps import Connection
+from musicsvc.server.request.parameters import preferences
 from musicsvc.server.responses.responses import NOT_MODIFIED, Prepared, Reply, prepare, send, send_pieces, stream
 from musicsvc.server.routes.route import ACCESS_REQUESTS, NO_ID, Family, Route
 from musicsvc.server.schemas.reading import NOT_VALID, REQUIRED
@@ -42,7 +43,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits.window import SECOND, Status
 
 INJECTED = "X-Demo-Injected"
-HEADER, PREFER = "X-Demo-Fault", "Prefer"
+HEADER = "X-Demo-Fault"
 WAIT = 2 * SECOND  # until a client may come back after a 429
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 FOREIGN = "A page of another site has sent this request. If that is yours, list its origin in server.cors_origins."
@@ -78,7 +79,8 @@ def _of_headers(request: BaseRequest) -> tuple[str, str | None]:
     """Return the header that names a fault, and the notation of the fault, or None if it names none."""
     if named := request.headers.getall(HEADER, ()):
         return HEADER, ", ".join(named).strip()
-    return PREFER, faults.preferred(", ".join(request.headers.getall(PREFER, ())))
+    code = preferences(request.headers.getall(PREFER, ())).get("code")
+    return PREFER, faults.PREFERRED.get(code or "", code)
 
 
 def cross_origin(settings: Settings) -> CrossOrigin:
@@ -87,7 +89,7 @@ def cross_origin(settings: Settings) -> CrossOrigin:
     return replace(
         usual,
         paths=(*usual.paths, "/demo/"),
-        sendable=f"{usual.sendable}, {HEADER}, {PREFER}",
+        sendable=f"{usual.sendable}, {HEADER}",
         readable=f"{usual.readable}, {INJECTED}",
     )
 

@@ -30,11 +30,15 @@ Send `Authorization: Bearer <token>` with every request, over HTTPS. Some endpoi
 the public fields only; they too refuse an invalid token.
 
 **Bodies** are JSON objects in UTF-8 of at most 1 MiB and {MAX_VALUES:,} values (members of objects and items of
-arrays, including unknown ones). Unknown fields are ignored. Strings are trimmed (except passwords and tokens), and
+arrays, including unknown ones). Strings are trimmed (except passwords and tokens), and
 their length is the number of code points after that. Control characters other than tabs and line breaks are refused,
 and a name needs a visible character. Integers are JSON integers; ids range from 1 to {MAX_ID}.
 
-**Queries**: write integers in plain digits and each parameter once. Unknown parameters are ignored.
+**Queries**: write integers in plain digits and each parameter once.
+
+**Unknown** parameters of the query and fields of the body have no effect; `X-Ignored: query.perpage, body.bio` names
+the first ten of them. With `Prefer: handling=strict` they are errors: 422, and nothing is done. Then the answer has
+`Preference-Applied: handling=strict`. Every endpoint takes this header.
 
 **Lists** are paged: `page` counts from 1, `perPage` or `per_page` sets the size, 1 to 100, by default 20. Past the
 last page `data` is empty.
@@ -120,6 +124,7 @@ def document(root: str = DEFAULT_ROOT, *, demo: bool = False) -> JSON:
                 "bearer": {"type": "http", "scheme": "bearer", "description": TOKENS.format(root=root)}
             },
             "headers": responses.HEADERS,
+            "parameters": responses.PARAMETERS,
             "responses": responses.shared(models),
             "schemas": models.definitions,
         },

@@ -8,14 +8,15 @@ from musicsvc.server.access import rate_limits
 from musicsvc.server.access.authentication import EXPIRY_HEADER
 from musicsvc.server.openapi.models import Models, answers
 from musicsvc.server.responses.errors import body_of, headers_of, status_of
+from musicsvc.server.responses.handling import APPLIED, IGNORED
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Family, Route, Runs
 from musicsvc.server.schemas import errors
 from musicsvc.server.shapes.envelope import JSON, OCTETS
 
 CACHING = ("ETag", "Cache-Control", "Vary")
 LIMITS = rate_limits.HEADERS  # on responses to requests with a rate limit; local requests have no rate limit
-COMMON = ("X-Request-Id", EXPIRY_HEADER, *LIMITS)  # on any response, so described once for all endpoints
-OPTIONAL = {EXPIRY_HEADER, *LIMITS}
+OPTIONAL = (IGNORED, APPLIED, EXPIRY_HEADER, *LIMITS)
+COMMON = ("X-Request-Id", *OPTIONAL)  # on any response, so described once for all endpoints
 MEMBER = r'"[a-z_]+"(;[a-z]=[0-9]+)+'
 MEMBERS = {"type": "string", "pattern": f"^{MEMBER}(, {MEMBER})*$"}
 TEXT = {"type": "string"}
@@ -29,6 +30,11 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
         '`Bearer`; for a token also `error="invalid_token"` and `error_description`: expired, revoked or unknown.',
         TEXT | {"pattern": '^Bearer( error="invalid_token", error_description="(unknown|expired|revoked)")?$'},
     ),
+    IGNORED: (
+        "What the request had in vain: unknown parameters of the query and fields of the body, the first ten.",
+        TEXT | {"examples": ["query.perpage, body.bio"]},
+    ),
+    APPLIED: ("`handling=strict` if the request has this preference.", TEXT | {"const": "handling=strict"}),
     EXPIRY_HEADER: ("When the token expires; sent in its last 14 days.", TEXT | {"format": "date-time"}),
     "Retry-After": ("Seconds to wait before the next try.", COUNT),
     "Allow": ("The methods that the path allows.", TEXT),
@@ -46,6 +52,16 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
         "Seconds in which the remaining requests may be sent, as `t` of `RateLimit`.",
         COUNT | {"examples": [60]},
     ),
+}
+PARAMETERS: JSON = {
+    "Prefer": {
+        "name": "Prefer",
+        "in": "header",
+        "required": False,
+        "description": "`handling=strict` makes unknown parameters of the query and fields of the body errors.",
+        "schema": TEXT,
+        "example": "handling=strict",
+    }
 }
 HEADERS: JSON = {
     name: {"description": text, "required": name not in OPTIONAL, "schema": schema}
@@ -107,8 +123,8 @@ def statuses(route: Route) -> list[int]:
         given.add(404)
     if route.body is not None:
         given |= {413, 415}
-    if route.body is not None or route.query is not None:
-        given.add(422)
+    if route.body is not None or route.query is not None or not route.demo:
+        given.add(422)  # what is unknown, if the client prefers that
     if not (route.cost.runs in {Runs.NO_STORE, Runs.IN_TURN} and route.access is Access.OPEN):
         given.add(503)
     return sorted(given)

@@ -18,24 +18,26 @@ from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.call import BUSY, Call, Exchange, Head, Observer
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
-from musicsvc.server.peer import CrossOrigin, Peer, PeerResolver, require_https
+from musicsvc.server.peer import PREFER, VARY, CrossOrigin, Peer, PeerResolver, require_https
 from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.request.first_steps import Connection, FirstSteps
 from musicsvc.server.request.pages import Pages
+from musicsvc.server.request.parameters import preferences
 from musicsvc.server.request.rendering import Renderer
 from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.request.sessions import Sessions, wants_page
 from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, represent_json
+from musicsvc.server.responses.handling import USUAL, Handling
 from musicsvc.server.responses.responses import (
     REQUEST_ID_HEADER,
     Reply,
     build_response,
     is_safe_request_id,
 )
-from musicsvc.server.routes.route import INSIGHTS, SAFE, Family, Route, Router
+from musicsvc.server.routes.route import INSIGHTS, SAFE, V1, Family, Route, Router
 from musicsvc.server.shapes.envelope import Representation
 from musicsvc.store.engine.store import Store
 
@@ -253,7 +255,11 @@ class Dispatcher:
         call.route, values = found
         subject = call.route.subject
         resource = None if subject is None else subject.resource(*values.values())
-        return Head(request.raw_path, call.route, values, credentials_of(request), resource, cross_origin)
+        handling = _handling(request, call.route)
+        if handling is not USUAL:
+            cross_origin = {**cross_origin, "Vary": f"{cross_origin.get('Vary', VARY)}, {PREFER}"}
+            call.headers |= cross_origin
+        return Head(request.raw_path, call.route, values, credentials_of(request), resource, cross_origin, handling)
 
     def _admit(self, exchange: Exchange) -> Awaitable[None] | None:
         route, credentials, call = exchange.head.route, exchange.head.credentials, exchange.call
@@ -267,6 +273,8 @@ class Dispatcher:
         if exchange.found is not None or exchange.slot is not None:
             return exchange.found
         exchange.call.resource = head.resource
+        if head.handling.strict and head.handling.errors():
+            return None
         if route.constant:
             exchange.found = self._constants.get(route.path)
         elif route.cacheable:
@@ -285,23 +293,28 @@ class Dispatcher:
         if route.family is Family.PAGE:
             return await self._pages.answer(exchange)
         found = self._find(exchange)
+        handling = exchange.head.handling
+        if handling.strict:
+            call.headers |= handling.headers()
         caching = route.caching(anonymous=call.caller is None) if call.method in SAFE else None
         if found is not None:
             call.reservation = self._runner.memory.reservation(call.address, call.holder)
             call.reservation.resize(len(found.content))
             self.first_steps.remember(exchange)
-            return Reply(found, 200, caching=caching)
+            return Reply(found, 200, {**handling.headers()}, caching)
         if route.body is not None and exchange.parsed is None:
             await self.stages.receive(exchange)
+        if exchange.parsed is not None and route.body is not None:
+            handling = handling.with_body(exchange.parsed.sent, route.body)
         slot = exchange.slot
         fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
-        result = await self._runner.run(exchange, fragments)
+        result = await self._runner.run(exchange, fragments, handling)
         if route.constant:
             result = self._constants[route.path] = represent_json(result)
             self.first_steps.remember(exchange)
         elif slot is not None and fragments is not None:
             result = slot.fill(result, fragments.sources)
-        return Reply(result, 200 if call.method == "HEAD" else route.status, caching=caching)
+        return Reply(result, 200 if call.method == "HEAD" else route.status, {**handling.headers()}, caching)
 
     async def _receive(self, exchange: Exchange) -> None:
         """Receive the body. The token is checked again if the body arrived after the head."""
@@ -319,6 +332,19 @@ class Dispatcher:
 def _apology(call: Call) -> Failure:
     """Return the error to send to the client after an unexpected exception in the service."""
     return Failure(f"An internal error occurred. Report request {call.request_id} to the operator.")
+
+
+def _handling(request: BaseRequest, route: Route) -> Handling:
+    """Return how the request wants what is unknown to be handled, and its unknown parameters."""
+    if not route.path.startswith(f"{V1}/"):
+        return USUAL
+    lines = request.headers.getall(PREFER, None)
+    strict = lines is not None and preferences(lines).get("handling", "").lower() == "strict"
+    known = route.query.known_names() if route.query is not None else ()
+    unknown = dict.fromkeys(f"query.{name}" for name in request.query if name not in known)
+    if route.body is None and request.body_exists and request.content_length != 0:
+        unknown["body"] = None
+    return Handling(strict, tuple(unknown)) if strict or unknown else USUAL
 
 
 def credentials_of(request: BaseRequest) -> str | None:

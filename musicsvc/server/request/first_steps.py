@@ -75,8 +75,9 @@ class KnownHead:
     def response(self, found: Representation, caching: str) -> tuple[int, str]:
         """Return the status of a response from memory, and its constant headers as text."""
         if self._answered != (found.tag, caching):
-            given = self.head.cross_origin  # headers that the call has, too
-            response = conditional(found, [found.content], self.negotiation, given, caching)
+            given = self.head.headers  # the call has them, too
+            headers = {**given, **self.head.handling.headers()}
+            response = conditional(found, [found.content], self.negotiation, headers, caching)
             constant = {name: value for name, value in response.headers.items() if name not in given}
             response = response._replace(headers=constant)
             self._answered, self._status, self._lines = (found.tag, caching), response.status, response.lines
@@ -155,7 +156,7 @@ class FirstSteps:
         head = offer.known.head
         offer.connection.begun = exchange = Exchange(call, offer.known.peer)
         exchange.head, call.route = head, head.route
-        call.headers |= head.cross_origin
+        call.headers |= head.headers
         try:
             waiting = self._admit(exchange)
         except Exception as failure:  # noqa: BLE001 - the dispatcher raises it again

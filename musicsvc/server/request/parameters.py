@@ -1,11 +1,18 @@
 """Parse headers with parameters, such as `Content-Type: text/csv; charset="utf-8"` (RFC 9110, section 5.6.6)."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 # A parameter and the `;` after it. It always matches, and gives nothing back: each character is looked at once.
 PARAMETER = re.compile(
     r'\s*+([^\s;="]*+)(?:\s*+=\s*+(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)("?+)|([^\s;"]*+)))?+[^;]*+;?+', re.DOTALL
+)
+# A preference, the parameters after it, and the `,` after them, likewise.
+PREFERENCE = re.compile(
+    r'\s*+([^\s;,="]*+)(?:\s*+=\s*+(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)"|([^\s;,"]*+)))?+'
+    r'[^,"]*+(?:"[^"\\]*+(?:\\.?[^"\\]*+)*+"?[^,"]*+)*+,?+',
+    re.DOTALL,
 )
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -25,3 +32,14 @@ def parse(header: str) -> Value:
         if name and (end or plain):
             found[name.lower()] = ESCAPED.sub(r"\1", quoted) if end else plain
     return Value(value.strip().lower(), found)
+
+
+def preferences(lines: Iterable[str]) -> dict[str, str]:
+    """Return the values of preferences, the lines of the header `Prefer` (RFC 7240), by their names in lower case.
+
+    Of two with one name, the first one counts.
+    """
+    found: dict[str, str] = {}
+    for name, quoted, plain in PREFERENCE.findall(",".join(lines)):
+        found.setdefault(name.lower(), ESCAPED.sub(r"\1", quoted) or plain)
+    return found

@@ -16,6 +16,7 @@ from musicsvc.server.call import FAILED_SIGN_IN, Call, Exchange
 from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.responses.answer_cache import FragmentReader
+from musicsvc.server.responses.handling import USUAL, Handling
 from musicsvc.server.responses.large import AnswerBuilder, AnswerMemory, encoded, uncached
 from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route, Runs
 from musicsvc.server.schemas import fields
@@ -49,14 +50,15 @@ class HandlerRunner:
         self._sources = {"settings": settings, **sources}
         self.memory = AnswerMemory(settings.server.answer_memory)
 
-    async def run(self, exchange: Exchange, fragments: FragmentReader | None = None) -> Any:
+    async def run(self, exchange: Exchange, fragments: FragmentReader | None = None, handling: Handling = USUAL) -> Any:
         """Return the result of the handler, encoded if it is JSON, with memory reserved for it."""
         route, call, request = exchange.head.route, exchange.call, exchange.request
         call.reservation = call.reservation or self.memory.reservation(call.address, call.holder)
         name = page_size_name(route, request) if route.query is not None else ""
         builder = AnswerBuilder(call.reservation, name, nests_tracks=route.cost.nests_tracks, fragments=fragments)
         now, body = self._clock.now(), exchange.parsed and exchange.parsed.model
-        query, query_errors = read_query(route, request, now)
+        query, errors = read_query(route, request, now)
+        errors = {**handling.errors(), **errors}
         sources = {
             **self._sources,
             "caller": call.caller,
@@ -67,9 +69,9 @@ class HandlerRunner:
             "now": now,
             **exchange.given,
         }
-        if body is not None:
+        if body is not None and not errors:
             await self._prepare(exchange, sources)
-        unit, read = self._unit(exchange, sources, build_check(exchange, sources, query_errors))
+        unit, read = self._unit(exchange, sources, build_check(exchange, sources, errors))
         large = route.cost.nests_tracks and isinstance(query, fields.Pages) and query.large and call.caller is not None
         if large:
             builder.expect_large()
@@ -205,15 +207,18 @@ def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | No
     return None, {name: known[name] for name in request.query if name in known}
 
 
-def build_check(exchange: Exchange, sources: Mapping[str, Any], query_errors: dict[str, str]) -> Callable[[], Any]:
-    """Return a function that checks all fields, and returns the object of the path. Call it in a transaction."""
+def build_check(exchange: Exchange, sources: Mapping[str, Any], errors: dict[str, str]) -> Callable[[], Any]:
+    """Return a function that checks all fields, and returns the object of the path. Call it in a transaction.
+
+    `errors`: those found before, beside those of the body.
+    """
     route, values, parsed = exchange.head.route, exchange.head.values, exchange.parsed
 
     def check() -> Any:
         subject = None
         if route.subject is not None:
             subject = route.subject.load(*values.values(), sources=sources)
-        found = (parsed.errors if parsed is not None else {}) | query_errors
+        found = (parsed.errors if parsed is not None else {}) | errors
         if route.body is not None and parsed is not None and isinstance(parsed.sent, dict):
             found |= route.body.check_against_store(parsed.sent, found, subject)
         if found:

@@ -18,6 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from musicsvc.server.peer import VARY
 from musicsvc.server.responses.answer_cache import LARGE
+from musicsvc.server.responses.handling import IGNORED
 from musicsvc.server.responses.large import encode
 from musicsvc.server.shapes.envelope import (
     JSON_TYPE,
@@ -167,7 +168,7 @@ def conditional(
     if "Vary" not in headers:
         validity["Vary"] = VARY
     if negotiation.knows(answer):
-        return Prepared(NOT_MODIFIED, {**headers, **validity}, [])
+        return Prepared(NOT_MODIFIED, {name: headers[name] for name in headers if name != IGNORED} | validity, [])
     headers = {**headers, CONTENT_TYPE: answer.content_type, **validity}
     if negotiation.packs(answer) and answer.packed is not None:
         return Prepared(OK, headers | {CONTENT_ENCODING: "gzip"}, [answer.packed])

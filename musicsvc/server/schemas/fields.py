@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
@@ -191,6 +192,12 @@ class Input(BaseModel):
     misnamed: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
+    @cache
+    def known_names(cls) -> frozenset[str]:
+        """Return the names that mean something in a request."""
+        return frozenset(field.alias or name for name, field in cls.model_fields.items()).union(cls.misnamed)
+
+    @classmethod
     def check_together(cls, _sent: Mapping[str, Any], _faults: Collection[str], _context: Mapping[str, Any]) -> Any:
         """Check rules about several fields, or about the current time (`now` in `context`).
 
@@ -201,7 +208,7 @@ class Input(BaseModel):
 
 
 class Body(Input):
-    """Base of request bodies, which are JSON objects; unknown fields are ignored.
+    """Base of request bodies, which are JSON objects.
 
     `references`: the fields that contain ids, each with a store function that returns which of the ids do not exist.
     `subjects`: the fields that name an object to which the caller needs access, each with the kind of the object, such
@@ -242,7 +249,7 @@ def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int
 
 
 class Query(Input):
-    """Base of query string schemas; unknown parameters are ignored.
+    """Base of query string schemas.
 
     `other_names` maps alternative names of parameters to the names of fields; a request may use only one of the two.
     `names_to_check`: parameters that are not fields, but take part in rules about several parameters. `lists`: fields
@@ -252,6 +259,12 @@ class Query(Input):
     other_names: ClassVar[Mapping[str, str]] = {}
     names_to_check: ClassVar[Collection[str]] = ()
     lists: ClassVar[Collection[str]] = ()
+
+    @classmethod
+    @cache
+    def known_names(cls) -> frozenset[str]:
+        """Return the names that mean something in a request."""
+        return super().known_names().union(cls.other_names, cls.names_to_check)
 
 
 class Pages(Query):

@@ -132,10 +132,11 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) 
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(_shortened(str(part)) for part in location) or "body"
+    return ".".join(shortened(str(part)) for part in location) or "body"
 
 
-def _shortened(name: str) -> str:
+def shortened(name: str) -> str:
+    """Return the name of a field as errors show it."""
     return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
 
 
