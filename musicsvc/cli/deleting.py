@@ -18,12 +18,15 @@ from musicsvc.store import models
 from musicsvc.store.accounts import users
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine import store as stores
-from musicsvc.store.people import deletion
+from musicsvc.store.people import catalogs, deletion
 
 ExportTo = Annotated[
     Path | None, option("FILE", "Where to write the data first [default: account-ID.json].", "--output", "-o")
 ]
 NoExport = Annotated[bool, typer.Option("--no-export", help="Delete without writing the data to a file.")]
+WithArtists = Annotated[
+    bool, typer.Option("--with-artists", help="Delete its artists, and their albums and tracks of nobody else, too.")
+]
 ArtistsTo = Annotated[str | None, option("EMAIL", "The account that manages its artists from then on.", "--artists-to")]
 STAYS = "Its plays stay in all figures, for a listener without a name. There is no undo."
 listener_app = group("listener erase fan-7 --yes", "listener erase fan-8 --yes --json")
@@ -46,6 +49,7 @@ def delete(
     context: typer.Context,
     email: Email = "",
     artists_to: ArtistsTo = None,
+    with_artists: WithArtists = False,
     out: ExportTo = None,
     no_export: NoExport = False,
     yes: Yes = False,
@@ -54,15 +58,18 @@ def delete(
     """Delete an account with all that belongs to it alone. Its plays stay in all figures, without its name.
 
     The command first shows what it will delete, asks, and writes the data to a file. An account that manages artists
-    is refused unless `--artists-to` names their next manager, or `artist assign --all-of` moved them.
+    is refused unless `--artists-to` names their next manager, `--with-artists` deletes them, or `artist assign
+    --all-of` moved them. The owner can hand them over to another account on the page `/settings/delete`.
     """
     if out is not None and (no_export or (json and out == STDOUT)):
         raise typer.BadParameter("--output cannot be used with --no-export, nor - with --json.")
+    if with_artists and artists_to is not None:
+        raise typer.BadParameter("--with-artists cannot be used with --artists-to.")
     session, now = Session.begin(context)
     with session.store() as store:
-        user, manager = _find(store, email, artists_to)
+        user, manager = _find(store, email, artists_to, with_artists=with_artists)
         about = f"{user.email} (account {user.id})"
-        goes = deletion.describe(store.read(lambda: deletion.count_belongings(user)).result())
+        goes = store.read(lambda: _describe(user, with_artists=with_artists)).result()
         session.echo(f"This deletes {about}{goes and f' with {goes}'}. {STAYS}")
         if manager is not None:
             session.echo(f"Its artists go to {manager.email}.")
@@ -71,7 +78,7 @@ def delete(
         file = None if no_export else out or _unused(user)
         if file is not None:
             _write(session, store, user, file)
-        unit = partial(deletion.delete, user.id, artists_to=manager, now=now)
+        unit = partial(deletion.delete, user.id, artists_to=manager, with_artists=with_artists, now=now)
         deleted = store.write(unit).result()
         _wait_until_overwritten(session, store)
     written = None if file is None else str(file)
@@ -111,18 +118,28 @@ def _wait_until_overwritten(session: Session, store: stores.Store) -> None:
         session.echo(LEFT, always=True)
 
 
-def _find(store: stores.Store, email: str, artists_to: str | None) -> tuple[models.User, models.User | None]:
+def _describe(user: models.User, *, with_artists: bool) -> str:
+    """Return what goes with the account, in words."""
+    catalog = catalogs.count(user.id)
+    goes = deletion.describe((catalog.goes if with_artists else {}) | deletion.count_belongings(user))
+    stays = f"; {catalog.kept} that also belong to artists of others stay" if with_artists and catalog.kept else ""
+    return f"{goes}{stays}"
+
+
+def _find(
+    store: stores.Store, email: str, artists_to: str | None, *, with_artists: bool
+) -> tuple[models.User, models.User | None]:
     """Return the account, and the next manager of its artists. Raises Failure if the account cannot be deleted."""
 
     def unit() -> tuple[models.User, models.User | None]:
         user, manager = users.by_email(email), None if artists_to is None else users.by_email(artists_to)
-        deletion.check(user, assigned=manager is not None)
+        deletion.check(user, without_artists=with_artists or manager is not None)
         return user, manager
 
     try:
         return store.read(unit).result()
     except Conflict as conflict:
-        hint = f" Add --artists-to EMAIL, or run: musicsvc artist assign --all-of {email} EMAIL"
+        hint = f" Add --artists-to EMAIL or --with-artists, or run: musicsvc artist assign --all-of {email} EMAIL"
         raise Failure(conflict.message + hint * ("artists" in conflict.message)) from None
 
 

@@ -26,7 +26,7 @@ from musicsvc.server import in_process
 from musicsvc.server.routes import route as routes
 from musicsvc.server.routes import table
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.editing import notices
+from musicsvc.store.accounts.managing import managers_of
 from musicsvc.store.playlists import playlists
 from musicsvc.store.plays import subjects
 from musicsvc.store.security import security_events
@@ -192,7 +192,7 @@ class _Asked:
             return set()
         noun, number = found[1], int(found[2])
         if noun in subjects.KINDS:
-            return notices.managers_of(subjects.KINDS[noun], number)
+            return managers_of(noun, number)
         with suppress(NotFound):
             return {playlists.get(number).owner_id}
         return set()

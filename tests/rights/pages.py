@@ -10,6 +10,7 @@ from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.editing import offers
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
@@ -194,6 +195,28 @@ def _import(world: PageWorld) -> Mapping[str, Any]:
     return {"id": run}
 
 
+def _offer(by: str, to: str | None) -> Callable[[PageWorld], Mapping[str, Any]]:
+    """Return a function that offers artists of the account `by`, the owner or another one. None: to administrators."""
+
+    def make(world: PageWorld) -> Mapping[str, Any]:
+        now = world.shared.clock.now()
+        other = users.create(f"other@{world.domain}", now=now)
+        sender = users.get(world.ids[OWNER]) if by == OWNER else other
+        create("artist", sender.id)
+        if to is None:
+            offers.ask(sender, None, now=now)
+        else:
+            offers.create(sender, world.email(OWNER) if to == OWNER else other.email, (), now=now)
+        return {"id": offers.sent(sender.id, now=now)[0].id}
+
+    return make
+
+
+def _manager(world: PageWorld) -> Mapping[str, Any]:
+    create("artist", world.ids[OWNER])
+    return {}
+
+
 REASON = {"reason": "See the terms."}
 ANYBODY = PageRight()
 DOWNLOAD = PageRight(form=lambda _: {"period": "7-days"}, status=200)
@@ -216,6 +239,22 @@ PAGES: Mapping[str, PageRight] = {
     "POST /settings/data": PageRight(form=lambda _: {"password": PASSWORD}, status=200),
     "GET /settings/delete": ANYBODY,
     "POST /settings/delete": PageRight(_another_administrator, form=lambda _: {"password": PASSWORD}),
+    "POST /settings/delete/hand-over": PageRight(
+        _manager,
+        form=lambda world: {"email": f"new@{world.domain}"},
+        stranger=409,  # who manages no artist
+    ),
+    "POST /settings/delete/ask": PageRight(_manager, stranger=409),
+    "GET /settings/offers/{id}": PageRight(_offer("other", OWNER), stranger=404),
+    "POST /settings/offers/{id}/accept": PageRight(
+        _offer("other", OWNER), form=lambda _: {"password": PASSWORD}, stranger=404
+    ),
+    "POST /settings/offers/{id}/refuse": PageRight(_offer("other", OWNER), stranger=404),
+    "POST /settings/offers/{id}/take-back": PageRight(_offer(OWNER, "other"), stranger=404),
+    "GET /insights/artist/{id}/hand-over": PageRight(played("artist"), stranger=403),
+    "POST /insights/artist/{id}/hand-over": PageRight(
+        played("artist"), form=lambda world: {"email": f"new@{world.domain}"}, stranger=403
+    ),
     "GET /insights": ANYBODY,
     **{f"GET /insights/{kind}{form}": ANYBODY for kind in ("artists", "albums", "tracks") for form in ("", "/csv")},
     "GET /insights/artist/{id}": PageRight(played("artist"), stranger=403),
@@ -288,6 +327,7 @@ PAGES: Mapping[str, PageRight] = {
     "GET /admin/requests/{id}": PageRight(_request),
     "POST /admin/requests/{id}/approve": _act(_request, status=200),  # it shows the link of a new account
     "POST /admin/requests/{id}/deny": _act(_request, REASON),
+    "POST /admin/leaving/{id}/dismiss": _act(_offer(OWNER, None)),
     "GET /admin/accounts": PageRight(query="?q=a"),
     "POST /admin/accounts": PageRight(form=lambda world: {"email": f"new@{world.domain}"}, status=200),
     "GET /admin/accounts/{id}": PageRight(_account),

@@ -54,6 +54,10 @@ def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple
         (models.ReportLinkSubject, "report_link position subject", [
             (n, at, at) for n in (3, 7, 11) for at in range(n)
         ]),
+        (models.ArtistOffer, "id user recipient email note created_at expires_at", [
+            (n, users[n % 3], users[3] if n % 2 else None, f"o{n}@x.test", ODD[n % 9], now, now + n) for n in range(22)
+        ]),
+        (models.ArtistOfferArtist, "artist_offer artist", [(n % 5, n) for n in range(29)]),
         (models.PasswordLink, "digest user created_at expires_at", [
             (bytes([255 - n]) * n, user, now, now + n) for n, user in enumerate(users[:4])
         ]),

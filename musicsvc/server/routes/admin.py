@@ -3,12 +3,13 @@
 from functools import partial
 
 from musicsvc.server.handlers.admin import accounts, activity, artists, health, tokens
-from musicsvc.server.handlers.pages import imports
+from musicsvc.server.handlers.pages import imports, leaving
 from musicsvc.server.routes.pages import page
-from musicsvc.server.routes.route import NO_STORE, URGENT, Access, Route
+from musicsvc.server.routes.route import NO_STORE, SLOW, URGENT, Access, Route
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.accounts import tokens as stored_tokens
 from musicsvc.store.catalog import artists as stored_artists
+from musicsvc.store.editing import offers
 from musicsvc.store.importing.undoing import runs
 
 REQUEST, ACCOUNT, TOKEN = "/admin/requests/{id}", "/admin/accounts/{id}", "/admin/tokens/{id}"
@@ -25,6 +26,7 @@ ROUTES: tuple[Route, ...] = (
     request("GET", REQUEST, accounts.show_request),
     request("POST", f"{REQUEST}/approve", accounts.approve, form=REQUEST),
     request("POST", f"{REQUEST}/deny", accounts.deny, form=REQUEST),
+    admin("POST", "/admin/leaving/{id}/dismiss", leaving.dismiss, find=offers.get_asked),
     admin("GET", "/admin/accounts", accounts.search),
     admin("POST", "/admin/accounts", accounts.create, form="/admin/accounts"),
     account("GET", ACCOUNT, accounts.show),
@@ -39,7 +41,7 @@ ROUTES: tuple[Route, ...] = (
     account("POST", f"{ACCOUNT}/end-admin", accounts.end_admin, form=ACCOUNT, cost=URGENT),
     account("POST", f"{ACCOUNT}/assign-artists", accounts.assign_artists, form=ACCOUNT),
     account("GET", f"{ACCOUNT}/delete", accounts.show_deletion),
-    account("POST", f"{ACCOUNT}/delete", accounts.delete, form=f"{ACCOUNT}/delete"),
+    account("POST", f"{ACCOUNT}/delete", accounts.delete, form=f"{ACCOUNT}/delete", cost=SLOW),
     account("POST", f"{ACCOUNT}/withdraw-plays", accounts.withdraw_plays, form=ACCOUNT),
     admin("GET", "/admin/artists", artists.search),
     artist("GET", ARTIST, artists.show),

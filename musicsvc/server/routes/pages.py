@@ -6,9 +6,10 @@ from typing import Any
 
 from musicsvc.server.handlers import exports
 from musicsvc.server.handlers.accounts import hash_password, registration_open
-from musicsvc.server.handlers.pages import accounts, developers, home, insights, overviews, settings
+from musicsvc.server.handlers.pages import accounts, developers, home, insights, leaving, overviews, settings
 from musicsvc.server.routes.route import (
     NO_STORE,
+    SLOW,
     UNDOCUMENTED,
     URGENT,
     Access,
@@ -19,10 +20,12 @@ from musicsvc.server.routes.route import (
     Route,
     Runs,
 )
-from musicsvc.server.schemas.pages.accounts import PasswordForm, SignInForm
+from musicsvc.server.schemas.pages.accounts import SignInForm
 from musicsvc.server.schemas.pages.insights import ExportForm
 from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.editing import offers
+from musicsvc.store.editing.edits import find_artist
 from musicsvc.store.insights.figures import album_of, artist_of, track_of
 from musicsvc.store.security import sessions
 
@@ -32,6 +35,7 @@ PASSWORD = "/password/{link}"  # noqa: S105 - a path
 SETTINGS = "/settings"
 COMPARE = "/insights/compare"
 DATA, DELETE = "/settings/data", "/settings/delete"
+OFFER, HAND_OVER = "/settings/offers/{id}", "/insights/artist/{id}/hand-over"
 DEVELOPERS = "/settings/developers"
 TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
 
@@ -68,8 +72,17 @@ ROUTES: tuple[Route, ...] = (
     page("GET", DATA, settings.show_data, SESSION),
     page("POST", DATA, settings.download, SESSION, form=DATA, password=PasswordOf.CALLER,
          limit=RateLimit.EXPORTS, cost=Cost(Runs.SLOW, reads=True)),
-    page("GET", DELETE, settings.show_deletion, SESSION),
-    page("POST", DELETE, settings.delete, SESSION, body=PasswordForm, form=DELETE, password=PasswordOf.CALLER),
+    page("GET", DELETE, leaving.show_deletion, SESSION),
+    page("POST", DELETE, leaving.delete, SESSION, form=DELETE, password=PasswordOf.CALLER, cost=SLOW),
+    page("POST", f"{DELETE}/hand-over", leaving.offer, SESSION, form=DELETE),
+    page("POST", f"{DELETE}/ask", leaving.ask, SESSION, form=DELETE),
+    page("GET", HAND_OVER, leaving.show_hand_over, SESSION, find=find_artist),
+    page("POST", HAND_OVER, leaving.hand_over, SESSION, find=find_artist, form=HAND_OVER),
+    page("GET", OFFER, leaving.show_offer, SESSION, find=offers.get_received),
+    page("POST", f"{OFFER}/accept", leaving.accept, Access.DEVELOPER, find=offers.get_received, form=OFFER,
+         password=PasswordOf.CALLER),
+    page("POST", f"{OFFER}/refuse", leaving.refuse, SESSION, find=offers.get_received),
+    page("POST", f"{OFFER}/take-back", leaving.take_back, SESSION, find=offers.get_sent),
     page("GET", DEVELOPERS, developers.show, SESSION),
     page("POST", f"{DEVELOPERS}/access", developers.request_access, SESSION, form=DEVELOPERS),
     page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, form=DEVELOPERS, password=PasswordOf.CALLER),

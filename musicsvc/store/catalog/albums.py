@@ -6,6 +6,7 @@ from typing import Any
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.callers import Caller
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import artists, fields, genres, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
@@ -127,7 +128,7 @@ def _tags_of_tracks(album_id: int) -> Any:
 
 def require_managed(album_id: int, *, actor: Caller) -> None:
     """Raise Forbidden unless the actor manages one of the album's artists."""
-    query = AlbumArtist.select().join(Artist).where(AlbumArtist.album == album_id, Artist.manager == actor.user_id)
+    query = AlbumArtist.select().join(Artist).where(AlbumArtist.album == album_id, managed_by(actor.user_id))
     if not query.exists():
         raise Forbidden("You do not manage this album.")
 

@@ -8,6 +8,7 @@ from peewee import fn
 
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.callers import Caller
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.name_index import ARTISTS
@@ -83,7 +84,7 @@ def list_managed(user_id: int, page: Page) -> Listing[ArtistRow]:
 
 
 def _of_manager(user_id: int) -> ListQuery:
-    keys = Artist.select(Artist.id).where(Artist.manager == user_id)
+    keys = Artist.select(Artist.id).where(managed_by(user_id))
     return ListQuery(keys, Artist.select(*COLUMNS, *_counts()), [Artist.id.desc()])
 
 
@@ -108,12 +109,12 @@ def managed(ids: Collection[int], *, actor: Caller) -> set[int]:
 
 @compiled
 def _managed(ids: Collection[int], user_id: int) -> Any:
-    return Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == user_id)
+    return Artist.select(Artist.id).where(Artist.id.in_(ids), managed_by(user_id))
 
 
 def manages_any(user_id: int) -> bool:
     """Return whether the account manages an artist."""
-    return Artist.select().where(Artist.manager == user_id).exists()
+    return Artist.select().where(managed_by(user_id)).exists()
 
 
 def create(

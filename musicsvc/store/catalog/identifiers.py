@@ -8,6 +8,7 @@ from peewee import SQL, Select, fn
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.callers import Caller
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled, current
 from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, Track, TrackArtist
@@ -85,7 +86,7 @@ def _owned(codes: Collection[str], manager: int, besides: int, *, managed: bool)
     own = Track.select(Track.isrc.alias("code"), Track.id.alias("track"), SQL("0").alias("former"))
     former = Merged.select(Merged.code, Merged.into, SQL("1")).where(Merged.kind == SQL("1"), Merged.code.in_(codes))
     coded = own.where(Track.isrc.in_(codes)).union_all(former).alias("coded")
-    of_manager = Artist.manager == manager if managed else Artist.manager.is_null()
+    of_manager = managed_by(manager if managed else None)
     # With EXISTS, PostgreSQL might read all artists.
     credit = TrackArtist.select(fn.COUNT(SQL("*"))).join(Artist).where(TrackArtist.track == coded.c.track, of_manager)
     query = Select([coded], [coded.c.code, coded.c.track]).bind(current())

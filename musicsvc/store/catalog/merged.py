@@ -133,9 +133,9 @@ def divide(former: int, name: str, into: Sequence[int]) -> None:
     MergedCredit.delete().where(MergedCredit.artist == former).execute()
 
 
-def forget(kind: int, into: int) -> None:
-    """Forget what was merged into a row that is deleted."""
-    gone = Merged.select(Merged.id, Merged.name).where(Merged.kind == kind, Merged.into == into)
+def forget(kind: int, into: Collection[int]) -> None:
+    """Forget what was merged into rows that are deleted."""
+    gone = Merged.select(Merged.id, Merged.name).where(Merged.kind == kind, Merged.into.in_(into))
     _delete([*gone.tuples().iterator()])
 
 

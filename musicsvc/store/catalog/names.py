@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from musicsvc.errors import Failure
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine.name_index import INDEXES
 from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
@@ -37,7 +38,7 @@ def managed(noun: str, user_id: int) -> list[str]:
     table = TABLES[noun]
     query = table.select(table.name, table.id).distinct().order_by(table.name, table.id).limit(SUGGESTED)
     query = query if noun == "artist" else query.join(AlbumArtist).join(Artist)
-    return [with_id(*row) for row in query.where(Artist.manager == user_id).tuples().iterator()]
+    return [with_id(*row) for row in query.where(managed_by(user_id)).tuples().iterator()]
 
 
 def find_id(noun: str, text: str, *, manager_id: int | None = None, digits: bool = True) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import identifiers, names
 from musicsvc.store.engine.name_index import ALBUMS, ARTISTS, TRACKS, NameIndex, rank
 from musicsvc.store.engine.sql import compiled
@@ -80,10 +81,10 @@ def _by_code(kind: int, text: str, user_id: int, limit: int) -> list[int]:
 def _names(user_id: int, *, kind: int) -> Any:
     """Select ids and names of what the account manages; credits of several artists repeat."""
     if kind == ARTIST:
-        return Artist.select(Artist.id, Artist.name).where(Artist.manager == user_id).limit(FEW + 1)
+        return Artist.select(Artist.id, Artist.name).where(managed_by(user_id)).limit(FEW + 1)
     row, credited = belonging.ROWS[kind], belonging.CREDITED[kind]
     query = credited.model.select(row.id, row.name).join(Artist).switch(credited.model).join(row)
-    return query.where(Artist.manager == user_id).limit(FEW + 1)
+    return query.where(managed_by(user_id)).limit(FEW + 1)
 
 
 @compiled

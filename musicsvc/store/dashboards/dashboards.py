@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from peewee import JOIN, Select, fn
 
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.insights import belonging, charts, collaborations, export_rows, figures, rankings, realtime
 from musicsvc.store.insights.charts import CurvePoint, Interval
@@ -196,7 +197,7 @@ def _artists(subject: int, user_id: int, *, kind: int) -> Any:
     """Select the artists of a track or album that the account manages."""
     credited = belonging.CREDITED[kind]
     query = credited.model.select(Artist.id, Artist.name).join(Artist)
-    return query.where(credited == subject, Artist.manager == user_id).order_by(credited.model.position)
+    return query.where(credited == subject, managed_by(user_id)).order_by(credited.model.position)
 
 
 @compiled
@@ -209,7 +210,7 @@ def _album_of_track(track: int, user_id: int) -> Any:
 def _other_albums(album: int, user_id: int) -> Any:
     """Select the newest other albums, by release date, of those artists of an album that an account manages."""
     mine = AlbumArtist.alias()
-    artists = mine.select(mine.artist).join(Artist).where(mine.album == album, Artist.manager == user_id)
+    artists = mine.select(mine.artist).join(Artist).where(mine.album == album, managed_by(user_id))
     query = AlbumArtist.select(Album.id, Album.release_date).distinct().join(Album)
     query = query.where(AlbumArtist.artist.in_(artists), Album.id != album, ~Album.release_date.is_null())
     return query.order_by(Album.release_date.desc(), Album.id.desc()).limit(OTHER_ALBUMS)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from peewee import Select
 
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.dashboards import trends
 from musicsvc.store.dashboards.dashboards import Dashboard
 from musicsvc.store.dashboards.trends import Change
@@ -108,7 +109,7 @@ def build(dashboard: Dashboard, now: int) -> AccountOverview:
 def _released(user_id: int, first: str, end: str) -> Any:
     """Select the albums that the account manages and that were released on these days, with the date, newest first."""
     query = AlbumArtist.select(Album.id, Album.release_date).distinct().join(Artist).switch(AlbumArtist).join(Album)
-    query = query.where(Artist.manager == user_id, Album.release_date >= first, Album.release_date < end)
+    query = query.where(managed_by(user_id), Album.release_date >= first, Album.release_date < end)
     return query.order_by(Album.release_date.desc(), Album.id.desc())
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from peewee import fn
 
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled, fetch
 from musicsvc.store.insights import belonging
@@ -131,10 +132,10 @@ def _range(user_id: int) -> Any:
     """Select the number of credits of the account's artists, and their lowest and highest track."""
     track = TrackArtist.track
     query = TrackArtist.select(fn.COUNT(track), fn.MIN(track), fn.MAX(track)).join(Artist)
-    return query.where(Artist.manager == user_id)
+    return query.where(managed_by(user_id))
 
 
 @compiled
 def _ids(user_id: int) -> Any:
     query = TrackArtist.select(TrackArtist.track).distinct().join(Artist)
-    return query.where(Artist.manager == user_id).order_by(TrackArtist.track)
+    return query.where(managed_by(user_id)).order_by(TrackArtist.track)

@@ -4,19 +4,20 @@ The plays of a deleted track stay and count for its album and artists as before,
 change. Likes and reposts end with it, since figures count those that still stand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from peewee import Tuple, fn
 
 from musicsvc.errors import Conflict
+from musicsvc.store.accounts.managing import managers_of
 from musicsvc.store.catalog import merged
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import notices
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.engine.sql import compiled, is_sqlite
+from musicsvc.store.engine.sql import BATCH, compiled, is_sqlite
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -77,27 +78,43 @@ def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor
     `account`: the account that acts, None for the operator.
     """
     counting.lock()  # no play is reported meanwhile
-    managers = notices.managers_of(TRACK, track.id)
-    engagement_days.lock()
-    _keep(track.id)
-    engagement_days.forget(track.id)
-    # A thread may be deeper than the 1,000 levels of SQLite's cascades.
-    Comment.update(parent=None).where(Comment.track == track.id).execute()
-    Track.delete().where(Track.id == track.id).execute()
-    merged.forget(TRACK, track.id)
+    managers = managers_of("track", track.id)
+    remove_tracks([track.id])
     about = f"track {track.id} ({track.name})"
     notices.log("track.deleted", about, managers, account=account, now=now, actor=actor)
 
 
+def remove_tracks(ids: Sequence[int]) -> None:
+    """Delete tracks, for a caller who holds the lock of `counting` and logs it."""
+    engagement_days.lock()
+    for start in range(0, len(ids), BATCH):
+        some = ids[start : start + BATCH]
+        _keep(some)
+        for each in some:
+            engagement_days.forget(each)
+        # A thread may be deeper than the 1,000 levels of SQLite's cascades.
+        Comment.update(parent=None).where(Comment.track.in_(some)).execute()
+        Track.delete().where(Track.id.in_(some)).execute()
+        merged.forget(TRACK, some)
+
+
 def delete_album(album: AlbumRow, *, now: int, account: int | None, actor: Actor) -> None:
     """Delete an album. Its tracks stay, without an album. `account`: the account that acts, None for the operator."""
-    managers = notices.managers_of(ALBUM, album.id)
-    with reattribution.rebuilding(subjects.tracks_of(ALBUM, [album.id])):
-        _forget(ALBUM, album.id)
-        Album.delete().where(Album.id == album.id).execute()
-        merged.forget(ALBUM, album.id)
+    managers = managers_of("album", album.id)
+    remove(ALBUM, [album.id])
     about = f"album {album.id} ({album.name})"
     notices.log("album.deleted", about, managers, account=account, now=now, actor=actor)
+
+
+def remove(kind: int, ids: Sequence[int]) -> None:
+    """Delete albums or artists (`kind`), and which deleted tracks counted for them. The caller logs it."""
+    row: Any = Album if kind == ALBUM else Artist
+    with reattribution.rebuilding(subjects.tracks_of(kind, ids) if ids else ()):
+        for start in range(0, len(ids), BATCH):
+            some = ids[start : start + BATCH]
+            DeletedTrack.delete().where(DeletedTrack.kind == kind, DeletedTrack.subject.in_(some)).execute()
+            row.delete().where(row.id.in_(some)).execute()
+            merged.forget(kind, some)
 
 
 def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Actor) -> None:
@@ -106,17 +123,19 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
     `account`: the account that acts, None for the operator.
     """
     counting.lock()
-    if not is_sqlite():  # tracks and albums of this artist are added before or never
-        row: Any = Artist.select(Artist.id).where(Artist.id == artist.id)
-        row.for_update("FOR UPDATE").execute()
+    lock_artists(Artist.id == artist.id)
     require_unneeded(artist)
-    managers = notices.managers_of(ARTIST, artist.id)
-    with reattribution.rebuilding(subjects.tracks_of(ARTIST, [artist.id])):
-        _forget(ARTIST, artist.id)
-        Artist.delete().where(Artist.id == artist.id).execute()
-        merged.forget(ARTIST, artist.id)
+    managers = managers_of("artist", artist.id)
+    remove(ARTIST, [artist.id])
     about = f"artist {artist.id} ({artist.name})"
     notices.log("artist.deleted", about, managers, account=account, now=now, actor=actor)
+
+
+def lock_artists(condition: Any) -> None:
+    """Lock artists that will be deleted: their tracks and albums are added before or never."""
+    if not is_sqlite():
+        row: Any = Artist.select(Artist.id).where(condition).order_by(Artist.id)
+        row.for_update("FOR UPDATE").execute()
 
 
 def require_unneeded(artist: ArtistRow) -> None:
@@ -134,17 +153,12 @@ def require_unneeded(artist: ArtistRow) -> None:
         raise Conflict(f"{artist.name} is {' and '.join(needed)}. Delete these first, or give them to other artists.")
 
 
-def _forget(kind: int, subject: int) -> None:
-    """Forget which deleted tracks counted for an album or artist."""
-    DeletedTrack.delete().where(DeletedTrack.kind == kind, DeletedTrack.subject == subject).execute()
-
-
 @compiled
-def _keep(track_id: int) -> Any:
-    """Keep what the plays of a track count for, which is about to be deleted."""
+def _keep(tracks: Collection[int]) -> Any:
+    """Keep what the plays of tracks count for, which are about to be deleted."""
     of = engagement_days.subjects().alias("of")
     query = Track.select(of.c.kind, of.c.subject, Track.id, Track.duration).join(of, on=(of.c.track_id == Track.id))
-    played = query.join(TrackPlays, on=(TrackPlays.track == Track.id)).where(Track.id == track_id, of.c.kind > 0)
+    played = query.join(TrackPlays, on=(TrackPlays.track == Track.id)).where(Track.id.in_(tracks), of.c.kind > 0)
     return DeletedTrack.insert_from(
         played, [DeletedTrack.kind, DeletedTrack.subject, DeletedTrack.track, DeletedTrack.duration]
     )

@@ -36,7 +36,7 @@ def find_album(album_id: int, *, actor: Caller) -> AlbumRow:
 def find_artist(artist_id: int, *, actor: Caller) -> ArtistRow:
     """Return the artist. Raises NotFound, or Forbidden unless the actor manages the artist."""
     artist = artists.get(artist_id)
-    if artist.manager_id != actor.user_id:
+    if not artists.managed([artist_id], actor=actor):
         raise Forbidden("You do not manage this artist.")
     return artist
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.store.accounts import managing
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, identifiers, merged
 from musicsvc.store.catalog.fields import ALL
@@ -84,7 +85,7 @@ def merge(
     kind = KINDS[noun]
     pair = _load(noun, from_id, into_id, caller, locking=True)
     found = _describe(pair)
-    managers = notices.managers_of(kind, from_id) | notices.managers_of(kind, into_id)
+    managers = managing.managers_of(noun, from_id) | managing.managers_of(noun, into_id)
     {TRACK: _merge_tracks, ALBUM: _merge_albums, ARTIST: _merge_artists}[kind](pair, now)
     about = f"{noun} {from_id} ({found.from_name}) into {noun} {into_id} ({found.into_name})"
     account = None if caller is None else caller.user_id
@@ -101,7 +102,7 @@ def _load(noun: Noun, from_id: int, into_id: int, caller: Caller | None, *, lock
     for number in (from_id, into_id):
         if number not in rows:
             raise NotFound(f"There is no {noun} {number}.")
-        if caller is not None and not caller.admin and caller.user_id not in notices.managers_of(kind, number):
+        if caller is not None and not caller.admin and caller.user_id not in managing.managers_of(noun, number):
             raise Forbidden(f"You do not manage {noun} {number}.")
     if from_id == into_id:
         raise Conflict(f"{noun.capitalize()} {from_id} cannot be merged into itself.")
@@ -141,7 +142,7 @@ def _is_used(isrc: str, pair: _Pair) -> bool:
     """Return whether a third track of a manager of the other track has this ISRC."""
     source, target = pair.ids
     return any(
-        identifiers.tracks_by_isrc([isrc], manager, besides=source) for manager in notices.managers_of(TRACK, target)
+        identifiers.tracks_by_isrc([isrc], manager, besides=source) for manager in managing.managers_of("track", target)
     )
 
 

@@ -10,8 +10,7 @@ from peewee import JOIN
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.models import AlbumArtist, Artist, ImportRun, SecurityEvent, Track, TrackArtist, User
-from musicsvc.store.plays.subjects import ALBUM, ARTIST
+from musicsvc.store.models import Artist, ImportRun, SecurityEvent, Track, TrackArtist, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Administrator, Kind
 from musicsvc.wording import quantity
@@ -44,18 +43,6 @@ class Notice(NamedTuple):
     @property
     def verb(self) -> str:
         return VERBS[self.kind]
-
-
-def managers_of(kind: int, number: int) -> set[int]:
-    """Return the accounts that manage an artist, or the artists of an album or track."""
-    query = Artist.select(Artist.manager).where(Artist.manager.is_null(is_null=False))
-    if kind == ARTIST:
-        query = query.where(Artist.id == number)
-    elif kind == ALBUM:
-        query = query.join(AlbumArtist).where(AlbumArtist.album == number)
-    else:
-        query = query.join(TrackArtist).where(TrackArtist.track == number)
-    return {manager for (manager,) in query.tuples().iterator()}
 
 
 def log(kind: Kind, about: str, managers: Collection[int], *, account: int | None, now: int, actor: Actor) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from peewee import SQL, fn
 
 from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound
+from musicsvc.store.accounts import managing
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, artists, identifiers, merged, names
 from musicsvc.store.catalog.artists import ArtistRow
@@ -77,7 +78,7 @@ def split(
     parts = [_created(part, artist, now) for part in found.into]
     ids = [part.id for part in parts if part.id is not None]
     albums = album_sizes.with_artist(artist_id)
-    managers = {each for part in (artist_id, *ids) for each in notices.managers_of(ARTIST, part)}
+    managers = {each for part in (artist_id, *ids) for each in managing.managers_of("artist", part)}
     with reattribution.rebuilding(subjects.tracks_of(ARTIST, [artist_id])):
         links.divide(artist_id, ids)
         Artist.delete().where(Artist.id == artist_id).execute()
@@ -123,7 +124,7 @@ def _find(artist_id: int, caller: Caller | None) -> ArtistRow:
     if artists.missing([artist_id]):
         raise NotFound(f"There is no artist {artist_id}.")
     found = artists.get(artist_id)
-    if caller is not None and not caller.admin and caller.user_id != found.manager_id:
+    if caller is not None and not caller.admin and caller.user_id not in managing.managers_of("artist", artist_id):
         raise Forbidden(f"You do not manage artist {artist_id}.")
     return found
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
+from musicsvc.store.accounts.managing import managed_by, managed_by_others
 from musicsvc.store.catalog import external_ids
 from musicsvc.store.editing.merging import Noun
 from musicsvc.store.engine.name_index import spellings
@@ -85,9 +86,9 @@ def _unpacked(reasons: int) -> tuple[str, ...]:
 def _managed(noun: Noun, user_id: int) -> Any:
     """Select the ids of what the account manages."""
     if noun == "artist":
-        return Artist.select(Artist.id).where(Artist.manager == user_id)
+        return Artist.select(Artist.id).where(managed_by(user_id))
     _, credit = CREDITS[noun]
-    return credit.select(getattr(credit, noun)).join(Artist).where(Artist.manager == user_id)
+    return credit.select(getattr(credit, noun)).join(Artist).where(managed_by(user_id))
 
 
 def _rows(noun: Noun, ids: Any) -> Sequence[_Row]:
@@ -173,8 +174,7 @@ def under_others(names: Sequence[str], user_id: int | None) -> OtherManagers:
 
 
 def _of_others(user_id: int | None) -> Any:
-    unmanaged = Artist.manager.is_null()
-    return ~unmanaged if user_id is None else unmanaged | (Artist.manager != user_id)
+    return ~managed_by(None) if user_id is None else managed_by_others(user_id)
 
 
 def under_several() -> int:

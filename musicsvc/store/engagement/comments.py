@@ -7,6 +7,7 @@ from typing import Any
 from peewee import Case, fn
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
@@ -120,9 +121,7 @@ def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
     comment: Comment | None = Comment.get_or_none(Comment.id == comment_id)
     if comment is None:
         raise NotFound("There is no such comment.")
-    managed = (
-        TrackArtist.select().join(Artist).where(TrackArtist.track == comment.track, Artist.manager == actor.user_id)
-    )
+    managed = TrackArtist.select().join(Artist).where(TrackArtist.track == comment.track, managed_by(actor.user_id))
     if comment.user != actor.user_id and not managed.exists():
         raise Forbidden("You neither wrote this comment nor manage an artist of its track.")
     return comment

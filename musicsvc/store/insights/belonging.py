@@ -5,6 +5,7 @@ from typing import Any
 
 from peewee import fn
 
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -32,10 +33,10 @@ def is_managed(kind: int, subject: Any, user_id: Any) -> Any:
     """Return the condition that the account manages a track, album or artist, or one of its artists."""
     if kind == ARTIST:
         artist = Artist.alias()
-        return fn.EXISTS(artist.select(artist.id).where(artist.id == subject, artist.manager == user_id))
+        return fn.EXISTS(artist.select(artist.id).where(artist.id == subject, managed_by(user_id, artist)))
     credited = CREDITED[kind]
     query = credited.model.select(credited).join(Artist)
-    return fn.EXISTS(query.where(credited == subject, Artist.manager == user_id))
+    return fn.EXISTS(query.where(credited == subject, managed_by(user_id)))
 
 
 @compiled

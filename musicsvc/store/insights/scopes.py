@@ -11,6 +11,7 @@ from peewee import JOIN, SQL, Case, fn
 from pyroaring import BitMap64
 
 from musicsvc.store.accounts import users
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine import sql
 from musicsvc.store.insights import belonging, figures
 from musicsvc.store.models import Album, Artist, DeletedTrack, Track, TrackArtist
@@ -81,8 +82,8 @@ class Scope(NamedTuple):
 
     def _of_artists(self, kind: int) -> Any:
         """Return the query for a scope that is limited to the manager or id of artists, or not at all."""
-        bounds = ((Artist.manager, self.manager), (Artist.id, self.artist))
-        given = [field == value for field, value in bounds if value is not None]
+        given = [] if self.manager is None else [managed_by(self.manager)]
+        given += [] if self.artist is None else [Artist.id == self.artist]
         if kind == DELETED:
             found = DeletedTrack.select(DeletedTrack.track)
             artists = (DeletedTrack.kind == ARTIST) & (DeletedTrack.subject == Artist.id)

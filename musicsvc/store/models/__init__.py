@@ -2,6 +2,8 @@
 
 from musicsvc.store.models.accounts import (
     AccessRequest,
+    ArtistOffer,
+    ArtistOfferArtist,
     PasswordLink,
     ReportLink,
     ReportLinkSubject,
@@ -64,6 +66,8 @@ __all__ = [
     "AlbumArtist",
     "AlbumTag",
     "Artist",
+    "ArtistOffer",
+    "ArtistOfferArtist",
     "Collection",
     "CollectionTrack",
     "Comment",

@@ -1,4 +1,4 @@
-"""Tables of accounts, requests for API access, tokens, sessions, and links to shared reports and to set a password."""
+"""Tables of accounts, requests for access, tokens, sessions, offers of artists, and links to reports and passwords."""
 
 from peewee import (
     SQL,
@@ -97,6 +97,38 @@ class ReportLinkSubject(Table):
 
     class Meta:
         primary_key = CompositeKey("report_link", "position")
+
+
+class ArtistOffer(Table):
+    """An offer to manage artists: those in `ArtistOfferArtist` or, without any, all that the account manages.
+
+    `recipient`: the account with the e-mail, if there was one. Without `email`, the account asks the administrators to
+    take its artists; this has no end.
+    """
+
+    id = BigAutoField()
+    user = link(User)
+    recipient = link(User, null=True)
+    email = TextField(null=True)
+    note = TextField(null=True)
+    created_at = BigIntegerField()
+    expires_at = BigIntegerField(null=True, index=True)
+
+
+# At most one request to the administrators by each account.
+ArtistOffer.add_index(
+    ArtistOffer.index(ArtistOffer.user, unique=True, name="artist_offer_asked", where=ArtistOffer.email.is_null())
+)
+
+
+class ArtistOfferArtist(Table):
+    """An artist that is offered, by its id; it may have been deleted, or have another manager."""
+
+    artist_offer = link(ArtistOffer, index=False)
+    artist = BigIntegerField(column_name="artist_id")
+
+    class Meta:
+        primary_key = CompositeKey("artist_offer", "artist")
 
 
 class PasswordLink(Table):

@@ -10,6 +10,7 @@ from peewee import fn
 
 from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.accounts import user_search, users
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import assignments
 from musicsvc.store.engagement import comments, engagement_days, likes
@@ -18,6 +19,7 @@ from musicsvc.store.importing.tasks import queue
 from musicsvc.store.models import (
     AccessRequest,
     Artist,
+    ArtistOffer,
     Collection,
     Comment,
     Conversation,
@@ -35,6 +37,7 @@ from musicsvc.store.models import (
     TrackRepost,
     User,
 )
+from musicsvc.store.people import catalogs
 from musicsvc.store.plays import counting
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.security import security_events
@@ -56,6 +59,7 @@ BELONGINGS: dict[str, Any] = {
     "session": Session.user,
     "share link": ReportLink.user,
     "device": Device.user,
+    "artist offer": ArtistOffer.user,
 }
 
 
@@ -73,28 +77,25 @@ def describe(belongings: dict[str, int]) -> str:
     return ", ".join(quantity(count, noun) for noun, count in belongings.items())
 
 
-def check(user: User, *, assigned: bool = False, contact: str | None = None) -> None:
-    """Raise Conflict if the account cannot be deleted. `assigned`: another account gets its artists.
-
-    `contact`: the e-mail address that its owner may ask, for the message.
-    """
+def check(user: User, *, without_artists: bool = False) -> None:
+    """Raise Conflict if the account cannot be deleted. `without_artists`: others get its artists, or they go, too."""
     users.require_other_administrator(user)
-    if not assigned:
-        _require_no_artists(user, contact)
+    if not without_artists:
+        _require_no_artists(user)
 
 
 def delete(
     user_id: int,
     *,
     artists_to: User | None = None,
-    contact: str | None = None,
+    with_artists: bool = False,
     now: int,
     actor: Actor = "cli",
 ) -> dict[str, int]:
     """Delete an account. Return what was deleted with it, as `count_belongings` does.
 
-    `artists_to`: the account that manages its artists from then on. Raises NotFound, or Conflict for an account that
-    manages artists and for the last administrator. `contact`: as of `check`.
+    `artists_to`: the account that manages its artists from then on. `with_artists`: delete them, and their albums and
+    tracks. Raises NotFound, or Conflict for an account that manages artists and for the last administrator.
     """
     # No play, like or import of the account comes in between. In the order in which others acquire these locks.
     lock_imports()
@@ -104,8 +105,11 @@ def delete(
     user = _lock(user_id)
     if artists_to is not None:
         assignments.assign_all(user, artists_to, now=now, actor=actor)
-    check(user, contact=contact)
+    check(user, without_artists=with_artists)
     belongings = count_belongings(user)
+    if with_artists:
+        belongings = catalogs.count(user.id).goes | belongings
+        catalogs.delete(user.id)
     comments.delete_all(user.id)
     likes.remove_all(user.id)
     _leave_conversations(user.id)
@@ -129,14 +133,13 @@ def _lock(user_id: int) -> User:
     return user
 
 
-def _require_no_artists(user: User, contact: str | None) -> None:
-    managed = Artist.select(Artist.name).where(Artist.manager == user.id).order_by(Artist.id)
+def _require_no_artists(user: User) -> None:
+    managed = Artist.select(Artist.name).where(managed_by(user.id)).order_by(Artist.id)
     names = [name for (name,) in managed.tuples().iterator()]
     if names:
         more = f" and {len(names) - NAMED_ARTISTS:,} more" if len(names) > NAMED_ARTISTS else ""
-        ask = f" Ask {contact} for it." if contact else ""
         about = f"{', '.join(names[:NAMED_ARTISTS])}{more}"
-        raise Conflict(f"{user.email} manages {about}. These artists need another manager first.{ask}")
+        raise Conflict(f"{user.email} manages {about}. Hand these artists over first, or delete them with the account.")
 
 
 def _leave_conversations(user_id: int) -> None:

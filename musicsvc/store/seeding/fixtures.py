@@ -7,6 +7,7 @@ from pathlib import Path
 import musicsvc
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import genres
 from musicsvc.store.engagement.comments import GAP
 from musicsvc.store.models import (
@@ -131,8 +132,9 @@ def _token(user: User, entry: Entry, world: World) -> str:
 
 def _artist(entry: Entry, world: World) -> Artist:
     manager = world.accounts[entry["manager"]].id if "manager" in entry else None
-    managed = Artist.manager.is_null() if manager is None else Artist.manager == manager
-    found: Artist | None = Artist.select().where(managed, Artist.name == entry["name"]).order_by(Artist.id).first()
+    found: Artist | None = (
+        Artist.select().where(managed_by(manager), Artist.name == entry["name"]).order_by(Artist.id).first()
+    )
     if found is not None:
         return found
     world.created.artists += 1

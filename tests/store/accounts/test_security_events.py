@@ -23,6 +23,7 @@ ELSEWHERE = (
     | {f"import.{kind}" for kind in ("started", "done", "stopped", "undo_started", "undone")}
     | {f"{noun}.{act}" for noun in ("artist", "album", "track") for act in ("deleted", "merged")}
     | {"album.uncredited", "track.uncredited", "artist.split"}
+    | {"artist.offered", "artist.offer_refused", "artist.offer_withdrawn"}
     | {f"plays.{kind}" for kind in ("withdrawal_started", "withdrawn", "pruned")}
 )
 

@@ -20,10 +20,10 @@ from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.accounts.password_links import NewLink
 from musicsvc.store.catalog import artists
-from musicsvc.store.editing import assignments
+from musicsvc.store.editing import assignments, offers
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.models import AccessRequest, Token, User
-from musicsvc.store.people import deletion
+from musicsvc.store.people import catalogs, deletion
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
@@ -48,7 +48,8 @@ def list_requests(query: RequestsQuery) -> View:
     """Show requests for API access."""
     pending = query.show == "pending"
     found = api_access.requests(pending=pending, limit=pages.WANTED, before=query.before)
-    return View("admin/requests.html", {"list": pages.newest_by_id(found, lambda asked: asked.id), "pending": pending})
+    values = {"list": pages.newest_by_id(found, lambda asked: asked.id), "pending": pending}
+    return View("admin/requests.html", values | {"leaving": offers.asked() if pending else ()})
 
 
 def show_request(subject: AccessRequest) -> View:
@@ -195,12 +196,12 @@ def _since(text: str | None, now: int) -> int | None:
 def show_deletion(subject: User) -> View:
     """Show what goes with an account, and the form to delete it."""
     managed = artists.list_managed(subject.id, NAMED)
-    values = {"user": subject, "belongings": deletion.count_belongings(subject)}
+    values = {"user": subject, "belongings": deletion.count_belongings(subject), "catalog": catalogs.count(subject.id)}
     return View("admin/deletion.html", values | {"artists": managed.rows, "total": managed.total})
 
 
 def delete(subject: User, body: DeletionForm, caller: SessionIdentity, now: int) -> Redirect:
-    """Delete an account; another one manages its artists from then on.
+    """Delete an account; another one manages its artists from then on, or they are deleted, too.
 
     Raises Conflict for the caller's own account, Invalid if it is to manage its artists itself.
     """
@@ -209,7 +210,10 @@ def delete(subject: User, body: DeletionForm, caller: SessionIdentity, now: int)
     manager = None if body.artists_to is None else users.by_email(body.artists_to)
     if manager is not None and manager.id == subject.id:
         raise Invalid({"artists_to": ITSELF})
-    deletion.delete(subject.id, artists_to=manager, now=now, actor=Administrator(caller.user_id))
+    if manager is not None and body.with_artists:
+        raise Invalid({"artists_to": "Name an account, or delete the artists, too: not both."})
+    actor = Administrator(caller.user_id)
+    deletion.delete(subject.id, artists_to=manager, with_artists=body.with_artists, now=now, actor=actor)
     return Redirect(PATH, f"{subject.email} is deleted.")
 
 

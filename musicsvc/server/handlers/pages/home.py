@@ -5,13 +5,16 @@ from musicsvc.errors import NotFound
 from musicsvc.server.pages import html
 from musicsvc.server.shapes.envelope import Download, Site
 from musicsvc.server.shapes.pages import View
+from musicsvc.store.editing import offers
+from musicsvc.store.security.sessions import SessionIdentity
 
 FOR_EVER = "public, max-age=31536000, immutable"  # the name contains the hash of the content
 
 
-def show(settings: Settings, site: Site) -> View:
+def show(settings: Settings, site: Site, caller: SessionIdentity | None, now: int) -> View:
     """Show the home page: a description of the service, and links to its other pages."""
-    return View("home.html", {"registration": settings.registration.open, "root": site.root})
+    received = offers.received(caller.user_id, now=now) if caller else ()
+    return View("home.html", {"registration": settings.registration.open, "root": site.root, "received": received})
 
 
 def send(name: str) -> Download:

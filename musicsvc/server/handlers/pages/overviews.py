@@ -16,7 +16,7 @@ from musicsvc.store.accounts import tokens
 from musicsvc.store.catalog import artists
 from musicsvc.store.dashboards import catalog_search, dashboards, overviews, tables
 from musicsvc.store.dashboards.tables import Selection
-from musicsvc.store.editing import notices
+from musicsvc.store.editing import notices, offers
 from musicsvc.store.insights.export_rows import KINDS
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import history
@@ -30,7 +30,7 @@ def show(query: OverviewQuery, caller: SessionIdentity, now: int) -> View:
     if query.q:
         results = catalog_search.find(query.q, caller.user_id, days, query.page)
         return View("insights/found.html", {"page": dashboard_shapes.found(results, query.q, query.page, days, now)})
-    told = {"notices": notices.latest(caller.user_id, now=now)}
+    told = {"notices": notices.latest(caller.user_id, now=now), "received": offers.received(caller.user_id, now=now)}
     if not artists.manages_any(caller.user_id):
         return View("insights/nothing.html", told | {"steps": _first_steps(caller, now, tracks=False)})
     found = overviews.build(dashboards.report(Subject(ACCOUNT, caller.user_id), days, query.by), now)

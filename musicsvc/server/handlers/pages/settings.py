@@ -1,23 +1,23 @@
-"""The settings of the signed-in account: display name, password, sessions, its data, and its deletion."""
+"""The settings of the signed-in account: display name, password, sessions, offers of artists, and its data."""
 
 import re
 from pathlib import Path
 
 from musicsvc.config import Settings
-from musicsvc.errors import Conflict, Invalid
+from musicsvc.errors import Invalid
 from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm, PasswordForm
 from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.shapes import pages, personal_data, share_links
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.server.shapes.pages import Redirect, SignedOut, View
+from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.accounts import sign_in as credentials
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.activity.log import Log
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.editing import offers
 from musicsvc.store.models import Session
-from musicsvc.store.people import deletion
 from musicsvc.store.security import sessions
 from musicsvc.store.security.sessions import SessionIdentity
 
@@ -48,7 +48,8 @@ def show(query: OlderQuery, caller: SessionIdentity, site: Site, now: int) -> Vi
     found = sessions.list(caller.user_id, now=now, limit=pages.WANTED, before=query.before)
     shown = pages.newest_by_id([(session, describe(session.agent)) for session in found], lambda row: row[0].id)
     links = [share_links.link(row, site) for row in report_links.list(caller.user_id, now=now)]
-    return View("settings.html", {"sessions": shown, "share_links": links})
+    told = {"sent": offers.sent(caller.user_id, now=now), "received": offers.received(caller.user_id, now=now)}
+    return View("settings.html", told | {"sessions": shown, "share_links": links})
 
 
 def rename(body: DisplayNameForm, caller: SessionIdentity) -> Redirect:
@@ -105,23 +106,6 @@ def download(
     headers = {"Content-Disposition": f'attachment; filename="account-{caller.user_id}.json"'}
     pieces = personal_data.pieces(users.get(caller.user_id), log, now)
     return spool(pieces, temporary, "application/json", headers)
-
-
-def show_deletion(caller: SessionIdentity, settings: Settings) -> View:
-    """Show what goes with the account, and the form to delete it, or why that is not possible."""
-    user, obstacle = users.get(caller.user_id), None
-    try:
-        deletion.check(user, contact=settings.access.contact_email)
-    except Conflict as conflict:
-        obstacle = conflict.message
-    return View("delete_account.html", {"belongings": deletion.count_belongings(user), "obstacle": obstacle})
-
-
-def delete(verified: Credentials | None, caller: SessionIdentity, settings: Settings, now: int) -> SignedOut:
-    """Delete the account."""
-    credentials.require(verified, WRONG)
-    deletion.delete(caller.user_id, contact=settings.access.contact_email, now=now, actor="page")
-    return SignedOut("/", "Your account is deleted.")
 
 
 def describe(agent: str) -> str:

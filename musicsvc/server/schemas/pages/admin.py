@@ -91,9 +91,10 @@ class AssignForm(Form):
 
 
 class DeletionForm(Form):
-    """The account that manages the artists of a deleted one from now on."""
+    """The account that manages the artists of a deleted one from now on, or whether they are deleted, too."""
 
     artists_to: Annotated[str | None, Text(1, LONGEST_NAME)] = None
+    with_artists: Checkbox = False
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body

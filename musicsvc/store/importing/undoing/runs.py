@@ -11,6 +11,7 @@ from peewee import Model, fn
 
 from musicsvc.errors import Conflict, Failure, NotFound
 from musicsvc.store.accounts import users
+from musicsvc.store.accounts.managing import managed_by, managed_by_others
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import compiled
@@ -202,9 +203,9 @@ def get_own(run: int, actor: SessionIdentity) -> RunRow:
 def _is_passed_on(run: int, user: int) -> bool:
     """Return whether artists or tracks of the import belong to another account than this one."""
     item, credit = ImportItem.item, TrackArtist.select().where(TrackArtist.track == ImportItem.item)
-    others = Artist.select().where(Artist.id == item, (Artist.manager != user) | Artist.manager.is_null())
+    others = Artist.select().where(Artist.id == item, managed_by_others(user))
     artist = (ImportItem.kind == "artist") & ImportItem.changes.is_null() & fn.EXISTS(others)
-    own = credit.join(Artist).where(Artist.manager == user)
+    own = credit.join(Artist).where(managed_by(user))
     track = (ImportItem.kind == "track") & fn.EXISTS(credit) & ~fn.EXISTS(own)
     return bool(ImportItem.select().where(ImportItem.run == run, artist | track).exists())
 
