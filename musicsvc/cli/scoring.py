@@ -14,7 +14,7 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server.demo.scoring.card import Card, Report
 from musicsvc.server.demo.scoring.point import State, Verdict, Violation
-from musicsvc.server.demo.state import DemoState
+from musicsvc.server.demo.state import ON_PURPOSE, DemoState
 from musicsvc.server.openapi import document
 from musicsvc.wording import quantity
 
@@ -47,6 +47,7 @@ class Scoring:
         """Note the URL of the server, which listens now."""
         self._origin = "{0.scheme}://{0.netloc}".format(urlsplit(root))
         self._session.echo(f"The demo scores its clients: {root}/demo/score shows the card that it prints at the end.")
+        self._session.echo(ON_PURPOSE.format(root))
 
     def _end(self) -> None:
         """Print the card, and write the file."""

@@ -25,7 +25,7 @@ INIT = "Create the database if it is missing, also where a setting names it."
 RETRY_SECONDS = 0.5
 World = Literal["standard", "empty", "one", "large", "edge"]
 WORLDS = "Data of the demo: standard, empty, one, large or edge [default: standard, with --score: edge]."
-SCORE = "Watch the clients of the demo, and print a report card when it stops."
+SCORE = "Watch the clients of the demo, let a few requests fail, and print a report card when it stops."
 JUNIT = "Write the report card as JUnit XML, too."
 TLS = "--tls-cert cert.pem --tls-key key.pem"
 

@@ -29,6 +29,10 @@ OCCASIONS: Sequence[dict[str, Any]] = (
         for route in ("/api/v1/plays", "/api/v1/playlists")
     ),
 )
+ON_PURPOSE = (
+    "Some requests fail on purpose: the 5th GET (429), the 11th (503), and the responses to the first report of plays"
+    " and the first new playlist are lost. DELETE {}/demo/faults ends this."
+)
 
 
 class Follower(Protocol):

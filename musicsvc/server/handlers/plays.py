@@ -21,7 +21,7 @@ OWN = "own"  # the rules for the account's own plays
 
 
 def report(body: PlaysIn, caller: Identity, settings: Settings, now: int) -> JSON:
-    """Report plays of the caller or, if permitted, of other listeners; each play is accepted or refused separately."""
+    """Report plays: a malformed one fails the whole batch, each of the others is accepted or refused on its own."""
     plays = [ReportedPlay(p.track_id, p.played_at, p.listener, p.duration_ms, p.client_id) for p in body.plays]
     own = settings.plays
     outcome = ingest.report(plays, now=now, actor=caller, own_accepted=own.own, own_daily=own.own_daily)

@@ -67,13 +67,13 @@ class PlayIn(BaseModel):
 
 
 class PlaysIn(Body):
-    """A report of up to 1,000 plays."""
+    """A batch of up to 1,000 plays. If one is malformed, the batch fails, and none of them is stored."""
 
     plays: Annotated[list[PlayIn], Field(min_length=1, max_length=MOST)]
 
 
 class Refused(Answer):
-    """A play that was refused, and the reason."""
+    """A well-formed play that was refused, and the reason."""
 
     index: int = Field(examples=[0], description="The index of the play in the request, from 0.")
     reason: str = Field(examples=["There is no such track."])

@@ -297,6 +297,22 @@ def test_a_card_begins_without_tests_and_a_reset_begins_another_one(scored: Demo
     assert [rule["fault"] for rule in scored.get("/demo/faults").json["faults"]] == [rule["fault"] for rule in rules]
 
 
+def test_a_demo_with_a_card_announces_what_fails_on_purpose_and_so_it_does(scored: Demo) -> None:
+    said = next(line for line in scored.program.err.splitlines() if "on purpose" in line)
+    assert "5th GET (429)" in said
+    assert "the 11th (503)" in said
+    assert f"DELETE {scored.root}/demo/faults ends this." in said
+    statuses = [scored.get("genres").status for _ in range(12)]
+    assert [(at, status) for at, status in enumerate(statuses, 1) if status != 200] == [(5, 429), (11, 503)]
+    track = scored.get("tracks").json["pagination"]["data"][0]["id"]
+    play = {"plays": [{"track_id": track, "played_at": "2026-02-28T23:59:59Z", "client_id": "one"}]}
+    for path, body in (("plays", play), ("playlists", {"name": "Lost"})):
+        with pytest.raises(OSError, match="closed"):
+            scored.post(path, body)
+    assert scored.post("plays", play).json["repeated"] == 1  # the first one was executed
+    assert "Lost" in [row["name"] for row in scored.get("playlists").json["pagination"]["data"]]
+
+
 def test_names_that_xml_does_not_allow_are_escaped_in_the_file(scored: Demo) -> None:
     name = "\ufffe\x7f\x85 ]]> & <\U0001d11e>"
     assert scored.post("artists", {"name": "Amy Beach", "nickname": name}).status == 201

@@ -25,8 +25,8 @@ class Operation(NamedTuple):
 class SendsKnownFields(Point):
     """A client sends no fields and parameters that the OpenAPI document lacks, or has as deprecated.
 
-    The service ignores unknown ones, so a client never learns that they do nothing. The same names in further requests
-    to the same endpoint count once.
+    Unknown ones do nothing, which only a header says (`responses/handling.py`). The same names in further requests to
+    the same endpoint count once.
     """
 
     name = "fields"
