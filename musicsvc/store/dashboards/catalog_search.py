@@ -49,7 +49,7 @@ def find(
     for kind in kinds:
         ids = _ids(kind, text, user_id, page * PER_PAGE + 1)
         more = more or len(ids) > page * PER_PAGE
-        found += _results(kind, ids[(page - 1) * PER_PAGE : page * PER_PAGE], window)
+        found += results(kind, ids[(page - 1) * PER_PAGE : page * PER_PAGE], window)
     return ResultPage(found, more)
 
 
@@ -98,7 +98,8 @@ def _with_code(codes: Sequence[str], user_id: int, limit: int, *, kind: int) -> 
     return query.order_by(row.id.desc()).limit(limit)
 
 
-def _results(kind: int, ids: Sequence[int], window: Window) -> list[Result]:
+def results(kind: int, ids: Sequence[int], window: Window) -> list[Result]:
+    """Return artists, albums or tracks with their plays, in the order of the ids."""
     if not ids:
         return []
     titles, artists = export_rows.names(kind, ids), export_rows.authors(kind, ids)

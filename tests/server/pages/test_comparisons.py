@@ -2,7 +2,7 @@
 
 import pytest
 
-from musicsvc.store.models import Album, Track
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 from musicsvc.store.playlists import playlists
 from tests.server.pages.test_figures import growth, shown
 from tests.support.html_page import HtmlPage
@@ -70,6 +70,47 @@ async def test_subjects_are_added_by_their_names_and_removed(world: World) -> No
     assert names == [["Track", "0", "Artist", "0"], ["Track", "1", "Artist", "0,", "Artist", "1"]]
     left = await world.page(next(each for each in added.links() if f"ids={second}&" in each))
     assert [row[0].startswith("Track 1") for row in left.table("Track")] == [True]
+
+
+async def proposed(world: World, kind: str, *ids: int) -> list[int]:
+    """Return the last one of the ids that each proposal would compare."""
+    page = await world.page(f"/insights/compare?{query(kind, *ids)}")
+    chosen = "".join(f"{each}%2C" for each in ids)
+    starts = f"/insights/compare?kind={kind}&ids={chosen}"
+    found = [each.removeprefix(starts).partition("&")[0] for each in page.links() if each.startswith(starts)]
+    return [int(each) for each in found if each.isdigit()]
+
+
+@pytest.mark.parametrize("kind", ["artist", "track"])
+async def test_what_was_played_most_is_proposed(world: World, kind: str) -> None:
+    plays = {
+        each: (await world.api(f"{kind}s/{each}?{DAYS}"))["plays"]["period"] for each in getattr(world.made, f"{kind}s")
+    }
+    order = sorted(plays, key=lambda each: (-plays[each], -each))
+    assert await proposed(world, kind) == order[:5]
+    assert await proposed(world, kind, order[0]) == order[1:6]
+    page = await world.page(f"/insights/compare?{query(kind)}")
+    assert f"Your most played {kind}s:" in page.text
+    assert f"{plays[order[0]]:,} plays in this period" in page.text
+
+
+async def test_beside_an_album_those_of_its_artist_are_proposed_first(world: World) -> None:
+    def add(manager: int | None) -> list[int]:
+        """Create an artist with two albums that were never played."""
+        artist = Artist.create(name="Clara", manager=manager, created_at=1)
+        albums = [Album.create(name="Unheard", created_at=1).id for _ in range(2)]
+        for album in albums:
+            AlbumArtist.create(album=album, artist=artist, position=0)
+        return albums
+
+    manager = world.made.manager.user_id
+    (one, other), theirs = world.shared.store.write(lambda: [add(manager), add(None)]).result()
+    played, *_ = await proposed(world, "album")
+    assert played == world.made.albums[0]
+    assert (await proposed(world, "album", one))[:2] == [other, played]
+    assert not {*theirs} & {*await proposed(world, "album", one)}
+    tracks = world.made.tracks
+    assert await proposed(world, "track", *tracks) == []  # as many as can be compared
 
 
 async def test_what_cannot_be_compared_is_said(world: World) -> None:

@@ -52,12 +52,16 @@ def show_realtime(subject: Subject, now: int) -> View:
 
 
 def compare(query: CompareQuery, caller: SessionIdentity, now: int) -> View:
-    """Compare artists, albums or tracks, and find further ones to compare with."""
-    subjects, days = query.subjects, history.adapt(query.window(now))
+    """Compare artists, albums or tracks, and find or propose further ones to compare with."""
+    kind, subjects, days = KINDS[query.kind], query.subjects, history.adapt(query.window(now))
     comparisons.check(subjects, user_id=caller.user_id)
     page = shapes.comparison(query.kind, comparisons.build(subjects, days), days, now)
-    kinds = [KINDS[query.kind]]
-    results = catalog_search.find(query.q, caller.user_id, days, kinds=kinds).results if query.q else []
+    if query.q:
+        results = catalog_search.find(query.q, caller.user_id, days, kinds=[kind]).results
+    elif len(subjects) < comparisons.MOST:
+        results = comparisons.propose(kind, subjects, user_id=caller.user_id, window=days)
+    else:
+        results = []
     return View("insights/compare.html", {"page": shapes.choice(page, query.q, results)})
 
 
