@@ -50,6 +50,10 @@ COMMANDS = {
     "db": ("Upgrade, check, back up, restore, copy and compare databases.", "database"),
     "doctor": ("Check the installation and print hints for its problems.", "doctor"),
     "activity": ("Show API calls and security events, newest last. Times are in UTC.", "activity"),
+    "activity top": (
+        "Show who called most, by token, address or route. Who is near a limit comes first.",
+        "activity_top",
+    ),
     "abuse": ("Replay the abuse rules over the activity log, and explain their results.", "abuse"),
     "config": ("Show the settings.", "doctor.settings_app"),
     "cover": ("Draw a cover as JPEG or PNG. It looks like the API's preview of the same texts.", "covers"),
@@ -106,6 +110,11 @@ class _Root(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the same in any context
         return list(COMMANDS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the first word names, or the first two."""
+        two = " ".join(args[:2])
+        return super().resolve_command(ctx, [two, *args[2:]] if len(args) > 1 and two in COMMANDS else args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         listed = [TyperCommand(name, help=help_text) for name, (help_text, _) in COMMANDS.items()]

@@ -23,7 +23,7 @@ from tests.cli.conftest import Json, Run
 from tests.support import databases, every_table
 from tests.support.command import run_in_process
 
-TABLES = [*map(CopiedTable, models.tables()), CopiedTable(models.Activity)]
+TABLES = [*map(CopiedTable, [*models.tables(), *models.LOG_TABLES])]
 KEYS_ONLY = {table.name for table in TABLES if table.width == len(table.columns)}
 CHECKS = """
     SELECT 'ALTER TABLE ' || conrelid::regclass || ' DROP CONSTRAINT ' || quote_ident(conname)

@@ -15,7 +15,7 @@ CONSTANTS = {
     "full_calls": "server.jobs.activity_writer.FULL_CALLS",
     "most_addresses": "server.jobs.activity_writer.MOST_ADDRESSES",
     "most_waiting": "server.jobs.activity_writer.MOST_WAITING",
-    "pruning_pause_seconds": "server.jobs.activity_writer.PRUNING_PAUSE_SECONDS",
+    "pruning_pause_seconds": "server.jobs.activity_writer.PAUSE_SECONDS",
     "pruning_seconds": "server.jobs.activity_writer.PRUNING_SECONDS",
     "write_seconds": "server.jobs.activity_writer.WRITE_SECONDS",
     "backup_retry_seconds": "server.jobs.backup_scheduler.RETRY_SECONDS",

@@ -8,6 +8,7 @@ from peewee import Model
 from musicsvc.clock import DAY
 from musicsvc.store import models
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity import sums
 from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.models import Activity, Album, Artist, Track, TrackArtist, User
 from musicsvc.store.seeding import fixtures
@@ -39,6 +40,7 @@ def fill_log(url: str, *, now: int = NOW) -> None:
     with activity_log.build(url) as log:
         log.prepare()
         log.write(lambda: bulk.insert(Activity, columns.split(), rows)).result()
+        log.write(sums.add_new).result()
 
 
 def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple[Any, ...]]]]:

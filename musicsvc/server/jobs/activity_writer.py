@@ -19,6 +19,7 @@ from musicsvc.server.call import Call
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls as activity_calls
+from musicsvc.store.activity import sums
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
@@ -29,7 +30,9 @@ log = logging.getLogger("musicsvc")
 WRITE_SECONDS = 0.5
 BATCH = 2_000
 MOST_WAITING = 50_000
-FIRST_PRUNING_SECONDS, PRUNING_SECONDS, PRUNING_PAUSE_SECONDS = 60.0, 3_600.0, 0.05
+SUMMING_SECONDS = 10.0
+FIRST_PRUNING_SECONDS, PRUNING_SECONDS = 60.0, 3_600.0
+PAUSE_SECONDS = 0.05  # between two parts of summing or pruning, for new calls
 REFUSED = {401, 403, 429}
 FAULTY = 400
 LONGEST_METHOD, LONGEST_TEXT = 16, 128
@@ -118,6 +121,7 @@ class ActivityWriter:
             first=0,
             finish=partial(self._write, last=True),
         )
+        self._summing = Periodic("summing the activity log", self._sum, every=SUMMING_SECONDS, first=SUMMING_SECONDS)
         self._pruning = Periodic(
             "deleting old calls from the activity log", self._prune, every=PRUNING_SECONDS, first=FIRST_PRUNING_SECONDS
         )
@@ -148,11 +152,13 @@ class ActivityWriter:
 
     def start(self) -> None:
         self._writing.start()
+        self._summing.start()
         self._pruning.start()
 
     async def stop(self) -> None:
         """Write the queued calls, and close the log."""
         await self._pruning.stop()
+        await self._summing.stop()
         await self._writing.stop()
         if self.waiting:
             log.error("could not write the activity log before the server stopped: %s calls are lost", self.waiting)
@@ -226,12 +232,18 @@ class ActivityWriter:
             except Failure:
                 self._unreported += lost
 
+    async def _sum(self) -> None:
+        """Add calls to the sums of hours and days, some at a time, also those of before an upgrade."""
+        await asyncio.to_thread(self._calls.prepare)
+        while await asyncio.wrap_future(self._calls.write(sums.advance)) and not self._summing.stopping:
+            await self._summing.sleep(PAUSE_SECONDS)
+
     async def _prune(self) -> None:
         """Delete calls older than `activity.keep_days`, a few at a time so that new calls can be written meanwhile."""
         await asyncio.to_thread(self._calls.prepare)
         unit = partial(activity_calls.prune, self._clock.now() - self._keep_days * DAY)
         while await asyncio.wrap_future(self._calls.write(unit)) and not self._pruning.stopping:
-            await self._pruning.sleep(PRUNING_PAUSE_SECONDS)
+            await self._pruning.sleep(PAUSE_SECONDS)
 
 
 def _importance(entry: Entry) -> int:

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
+from musicsvc.clock import HOUR
 from musicsvc.networks import client_network
+from musicsvc.store.activity import sums
 from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import lock
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models.activity import Activity
 
@@ -75,6 +78,7 @@ def parse_statuses(text: str) -> tuple[int, int]:
 
 def add(entries: Sequence[Entry]) -> None:
     """Add the API calls to the activity log."""
+    lock(sums.LOCK, shared=True)  # calls with lower ids are committed before they are summed
     bulk.insert(Activity, Entry._fields, entries)
 
 
@@ -129,12 +133,16 @@ def written_after(entry_id: int, conditions: Filter = ALL) -> list[tuple[int, En
 def prune(before: int, *, limit: int = PRUNED) -> int:
     """Delete at most `limit` calls before a time (microseconds), oldest first. Return the number of deleted calls."""
     oldest = Activity.select(Activity.id).where(Activity.at < before).order_by(Activity.at).limit(limit)
-    return int(Activity.delete().where(Activity.id.in_(oldest)).execute())
+    deleted = int(Activity.delete().where(Activity.id.in_(oldest)).execute())
+    left = Activity.select(Activity.at).where(Activity.at < before).order_by(Activity.at).limit(1).scalar()
+    sums.forget((before if left is None else left) // HOUR)
+    return deleted
 
 
 def delete_after(instant: int) -> None:
     """Delete the calls after a time (microseconds)."""
     Activity.delete().where(Activity.at > instant).execute()
+    sums.recount(instant // HOUR)
 
 
 def _select(conditions: Filter, *more: Any) -> Any:

@@ -20,7 +20,7 @@ from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.files import SqliteDatabase
 from musicsvc.store.engine.sqlite.store import SqliteStore
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Activity
+from musicsvc.store.models import LOG_TABLES
 from musicsvc.store.opening import open_unchecked
 from musicsvc.store.schema import history, schema
 
@@ -304,4 +304,4 @@ def schema_problems() -> list[str]:
     """Return the integrity errors of the log, and the differences between its schema and the expected one."""
     found = schema.corruption() if is_sqlite() else []
     newer = bool(history.unknown(schema.applied(HISTORY), MIGRATIONS))
-    return found + schema.lacking([Activity], newer=newer)
+    return found + schema.lacking(LOG_TABLES, newer=newer)

@@ -21,13 +21,13 @@ from musicsvc.store.copying.tables import CopiedTable, Row, side_by_side, tables
 from musicsvc.store.engine import bulk, list_blocks, name_index
 from musicsvc.store.engine.sql import bound, fetch, run, run_many
 from musicsvc.store.engine.url import path_of, without_password
-from musicsvc.store.models import PlayProgress, Secret, User
+from musicsvc.store.models import ActivityProgress, PlayProgress, Secret, User
 from musicsvc.store.schema import history, schema
 from musicsvc.store.schema.schema import UNFINISHED
 
 OnProgress = Callable[[float, float], None]
 BATCH_ROWS, BATCH_BYTES = 10_000, 8 << 20  # of one transaction
-FILLED = (Secret, PlayProgress)  # which have rows in a new database
+FILLED = (Secret, PlayProgress, ActivityProgress)  # which have rows in a new database
 MARK = f"CREATE TABLE {UNFINISHED} (source TEXT NOT NULL, installation TEXT NOT NULL, suspended TEXT NOT NULL)"
 RESUME = "Everything copied so far is kept: run the same command again to continue."
 

@@ -12,7 +12,7 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.copying.tables import CopiedTable, Row
 from musicsvc.store.engine.sql import bound
 from musicsvc.store.engine.url import describe
-from musicsvc.store.models import Activity
+from musicsvc.store.models import LOG_TABLES
 from musicsvc.store.schema import history, schema
 
 
@@ -72,7 +72,7 @@ class CopiedDatabase(ABC):
 
     def database(self, table: CopiedTable) -> Database | None:
         """Return the database that contains the table. None: there is no activity log."""
-        return self.log if table.model is Activity else self.main
+        return self.log if table.model in LOG_TABLES else self.main
 
     def rows(self, table: CopiedTable, start: Row = ()) -> Iterator[Row]:
         """Yield the rows of the table in the order of keys, or those from the key `start` on."""

@@ -90,8 +90,8 @@ def _placeholders(values: Any) -> str:
 
 
 def tables() -> list[CopiedTable]:
-    """Return all tables with data of users, each after those that it refers to; the activity log is the last one."""
-    return [CopiedTable(each) for each in models.tables() if each not in DERIVED] + [CopiedTable(models.Activity)]
+    """Return all tables with data of users, each after those that it refers to; those of the activity log come last."""
+    return [CopiedTable(each) for each in [*models.tables(), *models.LOG_TABLES] if each not in DERIVED]
 
 
 def side_by_side(source: Iterator[Row], target: Iterator[Row], width: int) -> Iterator[tuple[Row | None, Row | None]]:

@@ -19,6 +19,7 @@ R = TypeVar("R", bound="Sequence[Any]")
 SIZES = (512, 128, 32, 8, 1)  # rows of one INSERT; few sizes, so that the statements are prepared once
 MOST_VALUES = 7_000  # of one INSERT; the driver prepares texts from 16 kB again each time
 NOTED = "noted"  # the SQL function
+POSTGRES_TYPES = {"TEXT": "text", "BLOB": "bytea"}
 LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 NEXT_IDS = "SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)"
 _noted: ContextVar[list[tuple[Any, ...]] | None] = ContextVar("musicsvc_noted_rows", default=None)
@@ -42,8 +43,11 @@ def start_ids(table: type[Model], last: int) -> None:
     sequence.insert(name=name, seq=last).execute(current())
 
 
-def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[Any]]) -> None:
-    """Insert `rows`, each with one value per name in `fields`, without validation. Other fields get their defaults."""
+def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[Any]], update: str = "") -> None:
+    """Insert `rows`, each with one value per name in `fields`, without validation. Other fields get their defaults.
+
+    `update`: the SQL after ON CONFLICT, for rows whose keys may be stored; all fields must be integers, texts or bytes.
+    """
     if not rows:
         return
     meta = table._meta  # noqa: SLF001 - Peewee's documented access to a table's names
@@ -51,8 +55,9 @@ def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[
     columns = [f'"{meta.fields[name].column_name}"' for name in (*fields, *defaults)]
     into = f'"{meta.table_name}" ({", ".join(columns)})'
     rest = tuple(defaults.values())
-    if is_sqlite():
-        insert_many(f"INSERT INTO {into} {{rows}}", (), [(*row, *rest) for row in rows])
+    if is_sqlite() or update:
+        types = [POSTGRES_TYPES.get(meta.fields[name].field_type, "bigint") for name in (*fields, *defaults)]
+        insert_many(f"INSERT INTO {into} {{rows}} {update}", types, [(*row, *rest) for row in rows])
         return
     connection: Any = current().connection()
     with connection.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:

@@ -12,7 +12,14 @@ from musicsvc.store.models.accounts import (
     Token,
     User,
 )
-from musicsvc.store.models.activity import Activity, SecurityEvent
+from musicsvc.store.models.activity import (
+    LOG_TABLES,
+    Activity,
+    ActivityObjects,
+    ActivityProgress,
+    ActivitySum,
+    SecurityEvent,
+)
 from musicsvc.store.models.catalog import (
     Album,
     AlbumArtist,
@@ -60,8 +67,12 @@ from musicsvc.store.models.social import (
 from musicsvc.store.models.table import Table
 
 __all__ = [
+    "LOG_TABLES",
     "AccessRequest",
     "Activity",
+    "ActivityObjects",
+    "ActivityProgress",
+    "ActivitySum",
     "Album",
     "AlbumArtist",
     "AlbumTag",

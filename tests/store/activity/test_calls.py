@@ -227,6 +227,7 @@ def spoil(file: Path, damage: str) -> None:
         if damage == "newer":
             connection.execute("INSERT INTO activity_migration (name, oldest_program) VALUES ('9999_next', '9.9.0')")
         else:
+            connection.execute("DELETE FROM activity_migration WHERE name > '0002'")
             connection.execute("UPDATE activity_migration SET name = '0001_activity'")
         connection.close()
         return
