@@ -2,6 +2,7 @@
 
 import subprocess
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ ARGUMENT = st.text(st.characters(exclude_characters="\0", exclude_categories=["C
 HEADER = st.text(st.characters(exclude_characters="\0\r\n", exclude_categories=["Cs"]), min_size=1)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["GET", "HEAD", "POST", "PATCH", "M-SEARCH", "it's"]),
     ARGUMENT,

@@ -32,6 +32,7 @@ def test_the_readme_opens_with_a_command_that_runs_and_one_that_tests() -> None:
     assert [f"readme_command {number})" in script for number in (1, 2)] == [True, True]
 
 
+@pytest.mark.slow
 def test_the_commands_for_real_use_work_one_after_the_other(
     tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

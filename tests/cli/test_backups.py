@@ -160,6 +160,7 @@ def test_a_restore_lists_deleted_accounts_and_erased_listeners_that_are_back(
         store.write(partial(deletion.erase_listener, "fan-8", now=now)).result()
 
 
+@pytest.mark.slow
 @sqlite
 def test_replacing_a_database_needs_confirmation(run: Run, file: Path, tmp_path: Path) -> None:
     run("db", "backup", str(tmp_path / "one.db"))

@@ -98,6 +98,7 @@ def found_names(url: str) -> list[Any]:
         ]
 
 
+@pytest.mark.slow
 def test_the_second_pass_copies_what_has_changed_since_the_first(
     bare: Run, ask: Json, source: str, elsewhere: str
 ) -> None:
@@ -217,6 +218,7 @@ def test_a_password_is_read_from_a_file_and_refused_in_an_argument(bare: Run, el
         assert (fault in wrong.stderr, "secret" in wrong.stderr) == (True, False), wrong.stderr
 
 
+@pytest.mark.slow
 def test_a_target_that_is_in_use_or_another_copy_is_refused(
     bare: Run, source: str, elsewhere: str, tmp_path: Path, new_database: Callable[..., str]
 ) -> None:

@@ -47,6 +47,7 @@ def test_postgres_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch:
     ] == [sentence]
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 def test_parquet_without_its_extra_names_the_extra(
     tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
@@ -65,6 +66,7 @@ def test_parquet_without_its_extra_names_the_extra(
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix) == ["songs.parquet"]
 
 
+@pytest.mark.slow
 def test_engines_without_their_extras_name_the_extras(tmp_path: Path) -> None:
     tables = ("tracks", "albums", "artists", "track_artists", "album_artists")
     (tmp_path / "tables").mkdir()

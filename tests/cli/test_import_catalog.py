@@ -189,6 +189,7 @@ async def _all(client: Client, path: str) -> list[int]:
 LABEL = "label@label.test"
 
 
+@pytest.mark.slow
 def test_an_undo_lists_what_it_will_do_and_asks_on_a_terminal(run: Run, ask: Json, tmp_path: Path) -> None:
     terminal = Terminal()
     run("user", "create", LABEL)

@@ -48,6 +48,7 @@ def table(tmp_path: Path, store: Store) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, store: Store, table: str) -> None:
     run("import", "plays", table, *PAIRS)
     assert "2 plays of 1 day counted" in run("plays", "recount", "--check").stderr
@@ -78,6 +79,7 @@ def test_differences_beyond_the_first_ones_are_counted(run: Run, store: Store, t
     assert f"\n… and {differing - 1} more.\n" in f"\n{found.stderr}"
 
 
+@pytest.mark.slow
 def test_every_format_of_a_history_can_be_named_and_an_unknown_one_lists_them(run: Run, tmp_path: Path) -> None:
     names = [*formats.FORMATS, *known.FORMATS]
     for name in names:

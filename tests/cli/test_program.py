@@ -124,6 +124,7 @@ def test_an_argument_that_is_not_utf_8_is_wrong_usage() -> None:
     assert (done.returncode, done.stderr) == (2, b"Error: An argument is not valid UTF-8.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.unbuffered
 def test_a_closed_output_pipe_is_not_an_error(run: Run) -> None:
     run("user", "create", "ada@example.test")

@@ -53,6 +53,7 @@ def test_a_backtick_in_the_path_of_a_dump_does_not_end_its_name_in_sql() -> None
     assert CLICKHOUSE.source(folder, [one]) == f"file('/label`s/dump/{one}', Parquet)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "period"), [("artist", "7-days"), ("album", "2024-02"), ("track", "all")])
 def test_no_figure_differs_from_those_of_the_service(ask: Json, world: World, kind: str, period: str) -> None:
     check(ask, world, kind, period)

@@ -30,6 +30,7 @@ def advance(demo: Demo, duration: str) -> None:
     assert response.status == 200, response.json
 
 
+@pytest.mark.slow
 def test_the_clock_moves_by_a_duration_and_to_a_time(own_demo: Demo) -> None:
     before = now(own_demo)
     assert START <= before < START + 10 * MINUTE
@@ -179,6 +180,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         yield demo
 
 
+@pytest.mark.slow
 def test_rate_limits_follow_the_clock_and_a_reset(limited: Demo) -> None:
     def statuses(count: int) -> list[int]:
         return [limited.get("albums").status for _ in range(count)]

@@ -40,6 +40,7 @@ async def test_the_headers_that_inject_faults_change_nothing(anonymous: Client, 
     assert (await client.get("artists?perPage=1")).json["artists"]["total"] == before + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", OWN, ids=lambda route: f"{route.method} {route.path}")
 async def test_the_paths_of_the_demo_are_unknown(anonymous: Client, world: dict[str, str], route: Any) -> None:
     client = anonymous.holding(world["demo"])
@@ -64,6 +65,7 @@ def test_the_document_of_a_demo_is_that_of_other_servers_and_its_own_endpoints(d
     assert "`X-Demo-Fault`" in found["info"]["description"]
 
 
+@pytest.mark.slow
 def test_the_responses_of_the_own_endpoints_are_those_of_the_document(own_demo: Demo) -> None:
     document = openapi.document(own_demo.root, demo=True)
     for route in sorted(OWN, key=lambda route: route.method != "POST"):

@@ -291,6 +291,7 @@ def memory(demo: Demo) -> int:
     return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) * 1024
 
 
+@pytest.mark.slow
 def test_only_the_newest_thousand_requests_are_kept(demo: Demo) -> None:
     connection = HTTPConnection(*demo.address, timeout=60)
     for number in range(1003):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -344,6 +345,7 @@ def faults(requests: Sequence[Sent], token: int) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.slow
 @given(st.permutations([1] * len(BAD) + [2] * len(GOOD)))
 def test_a_client_is_judged_as_if_it_were_alone(order: list[int]) -> None:
     waiting = {1: iter(BAD), 2: iter(GOOD)}
@@ -383,6 +385,7 @@ REQUESTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(REQUESTS | REQUESTS.map(lambda sent: replace(sent, method="GET", target=TRACKS)), max_size=5))
 def test_any_request_can_be_judged(requests: list[Sent]) -> None:
     assert card_of(*requests).report().requests == len(requests)

@@ -54,6 +54,7 @@ def test_cursors_from_before_a_restore_are_refused(own_demo: Demo) -> None:
     assert own_demo.get(f"changes?since={restored}").status == 422
 
 
+@pytest.mark.slow
 def test_what_is_in_memory_after_a_restore_is_not_of_the_time_before(own_demo: Demo) -> None:
     """Both changes give the tables the same version."""
     save(own_demo, "two")

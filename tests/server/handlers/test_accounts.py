@@ -1,5 +1,7 @@
 """Registration: one account for each mailbox, however its address is spelled (docs/configure.md, E-mail addresses)."""
 
+import pytest
+
 from musicsvc.clock import MovableClock
 from musicsvc.config import Registration, Settings
 from musicsvc.store.accounts import passwords, users
@@ -16,6 +18,7 @@ async def _register(client: Client, email: str, password: str = PASSWORD) -> tup
     return answer.status, answer.json.get("errors", {})
 
 
+@pytest.mark.slow
 async def test_every_domain_with_a_dot_registers_and_a_mailbox_only_once(anonymous: Client, store: Store) -> None:
     domains = ("a.test", "a.invalid", "a.local", "a.internal", "a.localhost", "a.onion", "a.arpa", "localhost")
     valid = [*(f"u@{domain}" for domain in domains), "eva@exämple.test", "zoë@label.test", "u@straße.test", LONGEST]

@@ -241,6 +241,7 @@ async def test_a_fall_is_a_number_and_stays_one(ask: Client, store: Store, clock
     assert (await rows(ask))[5][9:11] == ["-66.7", "-66.7"]
 
 
+@pytest.mark.slow
 async def test_null_and_no_body_are_as_good_as_the_default_and_words_are_trimmed(ask: Client) -> None:
     nothing = dict.fromkeys(("type", "period", "from", "to", "include_charts", "include_listening"))
     default = {"type": "tracks", "period": "30-days", "include_charts": False}

@@ -94,6 +94,7 @@ async def data(client: Client, path: str) -> Any:
     return answer.json["data"]
 
 
+@pytest.mark.slow
 async def test_listening_hours_and_milestones_are_the_same_from_every_source(
     client: Client, command: Ask, world: TimedWorld, clock: MovableClock
 ) -> None:

@@ -51,6 +51,7 @@ def folder_of(store: Store, settings: Settings) -> Path:
     return settings.model_copy(update={"database_url": store.url}).temporary_folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_system_folder")
 async def test_large_exports_need_no_folder_of_the_system(
     store: Store, clock: MovableClock, token: str, tmp_path: Path

@@ -177,6 +177,7 @@ async def test_a_token_can_be_deleted_on_a_full_disk(store: Store, clock: Movabl
         assert (await client.get("users/me")).status == 401
 
 
+@pytest.mark.slow
 async def test_a_sign_in_that_fails_costs_the_same_for_every_reason(store: Store, clock: MovableClock) -> None:
     world = World(store, clock, ["suspended"])
     hashed = passwords.hash_password(PASSWORD)

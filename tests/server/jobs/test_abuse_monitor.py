@@ -226,6 +226,7 @@ async def test_the_probing_rule_is_off_while_successes_may_be_missing(
             lock.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mended", [True, False])
 async def test_an_unwritten_revocation_is_written_when_the_server_stops(
     store: Store, caplog: pytest.LogCaptureFixture, *, mended: bool
@@ -252,6 +253,7 @@ async def test_an_unwritten_revocation_is_written_when_the_server_stops(
         assert record.exc_info
 
 
+@pytest.mark.slow
 async def test_earlier_reads_and_deleted_catalog_resources_do_not_count(loose: Client, store: Store) -> None:
     """The reads are made with another token, so that the denied token has no successes of its own."""
     owner, prober = (loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("olga", "pia"))

@@ -89,6 +89,7 @@ async def revoked(store: Store, name: str) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")  # PostgreSQL counts by its own clock
 @pytest.mark.parametrize("name", [*HONEST, *(pytest.param(name, marks=pytest.mark.long) for name in MORE_HONEST)])
 async def test_an_honest_client_keeps_its_token(store: Store, name: str) -> None:

@@ -175,6 +175,7 @@ async def test_calls_that_are_not_written_before_the_end_are_counted_in_the_log(
     assert lost == "could not write the activity log before the server stopped: 3 calls are lost"
 
 
+@pytest.mark.slow
 @sqlite
 async def test_requests_are_answered_while_the_disk_is_full_and_the_log_recovers(
     store: Store, clock: MovableClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -239,6 +240,7 @@ async def test_waiting_calls_are_bounded_refused_ones_dropped_last_and_the_loss_
     assert events_of(store) == [("activity.lost", "server", "18 calls not in the activity log")]
 
 
+@pytest.mark.slow
 @sqlite
 async def test_a_loss_that_cannot_be_reported_is_reported_later(
     store: Store, clock: MovableClock, tmp_path: Path, bounds: Bounds

@@ -88,6 +88,7 @@ def told(program: Program) -> list[dict[str, Any]]:
     return [json.loads(line) for line in program.err.splitlines()[1:] if "stopped (" not in line]
 
 
+@pytest.mark.slow
 async def test_each_request_is_one_valid_line_whatever_its_headers_are(
     folder: Path, store_url: str, clock: MovableClock
 ) -> None:
@@ -120,6 +121,7 @@ async def test_each_request_is_one_valid_line_whatever_its_headers_are(
             assert secret not in program.err
 
 
+@pytest.mark.slow
 async def test_the_log_of_several_processes_stays_whole() -> None:
     """Lines of several processes in one pipe are never mixed, and none is missing at the end."""
     reading, writing = os.pipe()
@@ -141,6 +143,7 @@ async def test_the_log_of_several_processes_stays_whole() -> None:
     assert json.loads(got[-1])["message"] == "stopped (SIGTERM)"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_a_full_disk_delays_no_request(workers: str) -> None:
@@ -156,6 +159,7 @@ async def test_a_full_disk_delays_no_request(workers: str) -> None:
         assert program.wait(PATIENCE) == 0
 
 
+@pytest.mark.slow
 async def test_a_closed_stderr_delays_no_request_and_harms_no_file(store_url: str) -> None:
     with served(None) as (root, program):
         async with connected(root) as wire:
@@ -165,6 +169,7 @@ async def test_a_closed_stderr_delays_no_request_and_harms_no_file(store_url: st
     opening.connect(store_url).close()
 
 
+@pytest.mark.slow
 async def test_a_reader_that_closes_or_stops_reading_delays_no_request() -> None:
     reading, writing = os.pipe()
     with served(writing) as (root, program):
@@ -179,6 +184,7 @@ async def test_a_reader_that_closes_or_stops_reading_delays_no_request() -> None
         assert program.wait(PATIENCE) == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_lines_for_people() -> None:
     ours, theirs = pty.openpty()
     with served(theirs) as (root, _):

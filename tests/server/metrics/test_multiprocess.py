@@ -71,6 +71,7 @@ def folders_of(pids: set[str]) -> list[Path]:
     return [folder for folder in every if {file.read_text() for file in folder.glob("*.pid")} == pids]
 
 
+@pytest.mark.slow
 async def test_the_sum_over_all_workers_is_exact_also_when_one_was_killed(program: Program, client: Client) -> None:
     route = "/api/v1/genres"
     await answered_by_both(client, program.workers, route, 7)
@@ -87,6 +88,7 @@ async def test_the_sum_over_all_workers_is_exact_also_when_one_was_killed(progra
     assert sum(1 for each in series(figures, REQUESTS) if each["route"] == route) == 1
 
 
+@pytest.mark.slow
 async def test_plays_and_failed_sign_ins_are_summed_over_all_workers(
     program: Program, client: Client, store: Store
 ) -> None:
@@ -117,6 +119,7 @@ def _reporter(now: int) -> tuple[str, int]:
     return tokens.create(user, "player", now=now)[1], int(track)
 
 
+@pytest.mark.slow
 async def test_what_only_a_living_worker_has_goes_with_it(program: Program, client: Client) -> None:
     await scraped(client)
     first, second = program.workers
@@ -135,6 +138,7 @@ async def test_what_only_a_living_worker_has_goes_with_it(program: Program, clie
     assert second in program.workers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_the_folder_is_gone_in_the_end(program: Program, end: int) -> None:
     workers = {str(pid) for pid in program.workers}
@@ -162,6 +166,7 @@ def test_without_room_each_worker_counts_by_itself(monkeypatch: pytest.MonkeyPat
         assert shared is None
 
 
+@pytest.mark.slow
 def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """A replacement writes its files while the metrics of the others are read."""
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")
@@ -190,6 +195,7 @@ def test_a_worker_that_joins_is_never_read_half_way(monkeypatch: pytest.MonkeyPa
     Metrics()  # the library counts in memory again
 
 
+@pytest.mark.slow
 def test_the_room_that_is_reserved_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process is killed by a mapped page without space, so every possible series must fit."""
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")

@@ -221,6 +221,7 @@ async def test_a_flood_beyond_the_cap_keeps_nobody_out_and_leaves_nothing(start:
     until(lambda: sockets(program) == before)
 
 
+@pytest.mark.slow
 async def test_failed_handshakes_leave_nothing(
     start: Start, stack: ExitStack, certified: tuple[str, str], authority: trustme.CA
 ) -> None:

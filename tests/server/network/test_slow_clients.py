@@ -85,6 +85,7 @@ async def test_a_head_that_drips_in_is_answered_with_408(raw: bytes, kept: bool,
             assert await wire.rest() == b""
 
 
+@pytest.mark.slow
 async def test_a_kept_connection_has_its_own_deadline(start_server: StartServer) -> None:
     keepalive = 3 * SHORT
     client = await start_server(patience(keepalive=keepalive))
@@ -115,6 +116,7 @@ async def test_half_a_request_behind_a_whole_one_is_not_waited_for_without_end(s
         assert await lasts(wire) < LONG / 2
 
 
+@pytest.mark.slow
 async def test_a_body_that_drips_in_is_answered_with_408(store: Store, clock: Clock, start_server: StartServer) -> None:
     client = await start_server(patience(body=SHORT))
     _, token = person(store, clock, "ann@label.test")
@@ -155,6 +157,7 @@ async def until_cut_off(client: Client, slow: socket.socket, more: bytes = b"") 
             await asyncio.get_running_loop().sock_sendall(slow, more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("raw", "whole"),
     [(BUNDLE, 1_400_000), (DOCUMENT * 19 + request("GET", "/nothing", "Connection: close"), 2_000_000)],
@@ -213,6 +216,7 @@ async def test_who_reads_slowly_and_steadily_gets_everything(start_server: Start
         assert time.monotonic() - began > write
 
 
+@pytest.mark.slow
 async def test_a_handshake_that_does_not_come_is_given_up(
     store: Store, clock: Clock, certified: tuple[str, str], authority: trustme.CA
 ) -> None:

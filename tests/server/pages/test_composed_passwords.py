@@ -17,6 +17,7 @@ async def signs_in(browser: PageClient, email: str, password: str) -> bool:
     return answer.status == 303
 
 
+@pytest.mark.slow
 @on_shared_loop
 @pytest.mark.parametrize(("first", "second", "number"), [(APART, TOGETHER, 1), (TOGETHER, APART, 2)])
 async def test_each_place_takes_either_form(shared: Shared, first: str, second: str, number: int) -> None:
@@ -46,6 +47,7 @@ async def test_each_place_takes_either_form(shared: Shared, first: str, second: 
         assert await signs_in(browser, f"api-{email}", second)
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_a_password_of_the_command_line_and_one_of_before_are_right(
     shared: Shared, monkeypatch: pytest.MonkeyPatch

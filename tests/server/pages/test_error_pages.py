@@ -80,6 +80,7 @@ async def test_a_program_that_is_signed_out_gets_401_on_each_page_that_needs_a_s
     assert "/settings" in PAGES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_link", [False, True])
 async def test_sign_in_leads_to_the_work_of_the_account(office: Office, by_link: bool) -> None:
     def deny_all() -> None:

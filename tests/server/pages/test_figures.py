@@ -241,6 +241,7 @@ async def test_all_time_begins_with_the_first_play_and_has_no_growth(world: Worl
     assert all(len(row) == 3 for row in page.table("Day"))
 
 
+@pytest.mark.slow
 async def test_a_period_of_decades_begins_with_the_first_play(world: World) -> None:
     track = world.made.tracks[0]
     every = await world.page(f"/insights/track/{track}?from=1930-01-01&to=2026-03-01&by=day")
@@ -327,6 +328,7 @@ async def test_a_period_that_is_not_possible_stays_on_its_page_with_the_error_be
     assert list(accepting.json["errors"]) == [field]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["artist", "album", "track"])
 async def test_the_downloads_of_a_page_are_of_its_subject_alone(world: World, kind: str) -> None:
     client = world.shared.client.holding(world.made.token)

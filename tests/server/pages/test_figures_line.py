@@ -91,6 +91,7 @@ class Gate:
             pass
 
 
+@pytest.mark.slow
 async def test_an_account_that_floods_the_line_of_figures_closes_no_page_to_another(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -446,6 +446,7 @@ Bolero;Trio;4:05;30/10/2026;900;two;K-2
     assert "<li>Cells left out: 1, bpm must be between 20 and 400; line 3 has 900.</li>" in shown
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_with_the_strict_box_a_file_is_imported_as_a_whole_or_not_at_all(developer: Person) -> None:
     path = await uploaded(developer)
@@ -527,6 +528,7 @@ async def test_an_import_stops_when_the_account_loses_its_right(developer: Perso
     assert 0 < len(tracks(developer)) < ROWS
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_a_workbook_is_checked_and_imported_like_a_sheet(developer: Person, tmp_path: Path) -> None:
     rows = [("Blue Label",), ("Title", "Artist", "Length", "UPC"), ("Air", "Trio", time(3, 45), 36000291452)]

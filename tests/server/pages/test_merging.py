@@ -95,6 +95,7 @@ async def test_twins_are_listed_with_the_reason_and_lead_to_a_comparison(person:
     assert "21 pairs" in last.text
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_a_comparison_says_what_moves_and_what_coincides_and_changes_nothing(person: Person) -> None:
     source = person.do(lambda user: track(user.id, "Air", isrc="DEA624101234", bpm=60))

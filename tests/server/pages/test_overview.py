@@ -187,6 +187,7 @@ async def test_who_manages_nothing_sees_what_to_do(world: World) -> None:
     world.browser.cookies.update(kept)
 
 
+@pytest.mark.slow
 async def test_periods_step_to_the_one_before_and_after(world: World) -> None:
     """It is 1 March 2026."""
     for query, earlier, later in (

@@ -30,6 +30,7 @@ def account(migrated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_in_process(["user", "create", "ada@example.test"]).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "workers"), [(signal.SIGTERM, "1"), (signal.SIGINT, "2"), (signal.SIGKILL, "1"), (signal.SIGKILL, "2")]
 )

@@ -94,6 +94,7 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
     assert not list(folder.glob("musicsvc-demo-*"))
 
 
+@pytest.mark.slow
 def test_variables_fix_the_token_and_the_password_of_a_demo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = tokens.generate()
     monkeypatch.setenv("MUSICSVC_DEMO_TOKEN", token)

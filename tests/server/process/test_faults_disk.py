@@ -81,6 +81,7 @@ def is_refusal(answer: Answer, route: Route) -> bool:
     return told == (503, "1", REFUSED) and is_error(answer, route, "unavailable")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error",
     [

@@ -39,6 +39,7 @@ async def limits_of_new_connections(program: Program, token: str, count: int = 1
     return found
 
 
+@pytest.mark.slow
 @WORKERS
 async def test_new_connections_get_the_new_settings_and_open_ones_finish_with_the_old(
     start: Start, settings: SettingsFile, token: str, workers: str
@@ -266,6 +267,7 @@ async def test_a_server_that_stops_reloads_nothing(start: Start, settings: Setti
     assert messages(program) == ["stopped (SIGTERM)"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("token")
 async def test_several_workers_count_wrong_passwords_on_through_a_reload(start: Start, settings: SettingsFile) -> None:
     """Also those that arrive over connections to the workers that retire, when their successors run already."""

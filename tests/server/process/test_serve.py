@@ -59,6 +59,7 @@ async def test_serve_makes_its_database_when_told_to_and_answers_on_uvloop(folde
         assert program.out == ""
 
 
+@pytest.mark.slow
 @sqlite
 async def test_the_wire_holds_on_uvloop_too(serve: Callable[..., Program], token: str) -> None:
     program = serve()
@@ -96,6 +97,7 @@ def test_a_read_replica_of_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert program.stderr.startswith("Error: database_read_url is set, but database_url is not that of a PostgreSQL ")
 
 
+@pytest.mark.slow
 @sqlite
 @pytest.mark.parametrize("named", ["MUSICSVC_DATA_DIR", "MUSICSVC_DATABASE_URL", "data_dir", "database_url"])
 def test_a_database_that_is_missing_where_it_was_named_is_not_made(
@@ -127,6 +129,7 @@ def test_a_database_in_the_default_folder_is_made(folder: Path, monkeypatch: pyt
         assert program.err.startswith(f"Created the database {folder / 'data' / 'musicsvc' / 'musicsvc.db'}\n")
 
 
+@pytest.mark.slow
 def test_two_servers_that_start_at_once_make_the_database_once(
     folder: Path, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +186,7 @@ def test_a_database_with_another_schema_is_not_changed_by_init(store_url: str) -
         assert [*store.read(schema.applied).result()] == ["0000_before"]
 
 
+@pytest.mark.slow
 @sqlite
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, "1"), (signal.SIGINT, "2")])
 async def test_a_second_signal_ends_at_once(

@@ -67,6 +67,7 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     receiver.close()
 
 
+@pytest.mark.slow
 def test_start_reload_and_stop_are_told(start: Start, settings: SettingsFile, manager: Manager) -> None:
     program = start("--workers", "2")
     serving = f"STATUS=Serving {program.root}"

@@ -202,6 +202,7 @@ async def send_to_pages(sender: Sender) -> None:
     await send("a wrong registration", "POST", "/register", *visit(session), FORM, body=form(session, email="x"))
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")  # PostgreSQL begins to cache after a while
 async def test_each_kind_of_answer(new_database: Callable[..., str], template: databases.Template) -> None:
     clock = StoppedClock(NOW, speed=0)

@@ -86,6 +86,7 @@ def check_busy(answer: Answer) -> None:
     assert (answer.status, answer.headers["Retry-After"], answer.json["message"]) == (503, "1", BUSY)
 
 
+@pytest.mark.slow
 async def test_pictures_for_anybody_neither_delay_nor_refuse_a_token_holders(
     client: Client, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 def test_texts_are_counted_and_cut_as_a_plain_count_does() -> None:
     random = Random(36)
     found = 0
@@ -257,6 +258,7 @@ def in_bytes(text: bytes) -> list[bytes]:
     return [text[at : at + 1] for at in range(BYTES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "status"), [(in_chunks, 413), (in_bytes, 400)])
 def test_no_way_of_sending_a_body_costs_more_than_it_may(
     store: Store, clock: MovableClock, way: Callable[[bytes], list[bytes]], status: int

@@ -55,6 +55,7 @@ async def test_a_slow_unit_holds_up_nobody_else(client: Client, store: Store) ->
     assert [unit.result() for unit in slow] == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")  # hashing is no part of the store
 @pytest.mark.parametrize(("path", "status"), [("auth/register", 200), ("auth/login", 422)])
 async def test_hashing_holds_up_nobody_else_and_a_long_line_is_told_to_come_back(

@@ -123,6 +123,7 @@ async def test_an_answer_built_in_pieces_is_the_same(
     assert (empty.status, empty.json["collection"]["tracks"]) == (201, [])
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")  # after the answer was read
 async def test_json_is_made_off_the_event_loop(
     anonymous: Client, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
@@ -205,6 +206,7 @@ async def test_answers_that_nobody_reads_share_a_budget(
         assert not await refused(last, "albums/1")
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 async def test_a_large_answer_is_built_past_the_caches_of_the_database(
     start_server: StartServer, store: Store, clock: MovableClock

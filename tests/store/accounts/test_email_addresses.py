@@ -101,6 +101,7 @@ def test_other_mailboxes_have_another_normal_form() -> None:
     assert len({email_addresses.normalize(email) for email in others}) == len(others)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_a_normal_form_of_anything_valid_is_valid(local: str, domain: str) -> None:
     email = f"{local}@{domain}.test"

@@ -49,6 +49,7 @@ TYPED = "cafe\u0301 au lait ﬁn"  # with two characters that NFKC replaces
 COMPOSED = "café au lait fin"
 
 
+@pytest.mark.slow
 def test_a_password_is_right_however_its_characters_are_composed() -> None:
     hashes = [passwords.hash_password(stored) for stored in (TYPED, COMPOSED)]
     for typed in (TYPED, COMPOSED, unicodedata.normalize("NFD", COMPOSED), "ｃafé au lait fin"):

@@ -58,6 +58,7 @@ def test_writers_continue_during_a_backup_of_its_first_snapshot(store: Store, pa
     assert names(made.file)[0] == {f"first-{number}" for number in range(4000)}
 
 
+@pytest.mark.slow
 def test_a_backup_with_concurrent_writers_contains_complete_units(store: Store, path: Path, folder: Path) -> None:
     ended = threading.Event()
 

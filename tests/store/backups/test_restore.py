@@ -58,6 +58,7 @@ def test_sessions_and_links_of_a_backup_do_not_come_back(path: Path, tmp_path: P
         assert counts.result() == (1, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_replaced_database_can_be_restored(path: Path, backup: Path) -> None:
     kept = restore(backup, path).kept
     assert kept is not None
@@ -106,6 +107,7 @@ def test_a_symbolic_link_to_the_database_stays(path: Path, backup: Path, tmp_pat
     assert names(path) == {"new"}
 
 
+@pytest.mark.slow
 def test_a_manual_copy_with_its_wal_is_restored_completely(path: Path, backup: Path, tmp_path: Path) -> None:
     killed_beside_its_wal(path, tmp_path / "by-hand")
     before = contents(tmp_path / "by-hand")

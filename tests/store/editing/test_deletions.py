@@ -268,6 +268,7 @@ def test_whatever_is_deleted_edited_and_merged_figures_equal_a_recount(
                 assert explained.differences == []
 
 
+@pytest.mark.slow
 def test_a_deleted_track_takes_all_that_is_about_it_along(store: Store) -> None:
     store.write(world).result()
     fan = store.write(lambda: account(reports_plays=True)).result()

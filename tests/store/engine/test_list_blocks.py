@@ -166,6 +166,7 @@ def test_units_that_write_at_the_same_time_are_counted_exactly(store: Store, own
     assert store.read(list_blocks.differences).result() == []
 
 
+@pytest.mark.slow
 def test_an_artist_with_many_albums_and_tracks_shows_their_numbers(store: Store, owner: Identity) -> None:
     def add() -> None:
         other = artists.create("Other", None, None, now=1, actor=owner).id

@@ -61,6 +61,7 @@ def dump(database: apsw.Connection) -> list[object]:
     return [*database.execute("SELECT * FROM person ORDER BY id"), *database.execute("SELECT * FROM letter")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_of_erased_rows_is_left_and_all_others_stay(path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -81,6 +82,7 @@ def test_nothing_of_erased_rows_is_left_and_all_others_stay(path: Path, seed: in
     database.close()
 
 
+@pytest.mark.slow
 def test_what_earlier_versions_left_between_rows_and_in_free_pages_is_overwritten(path: Path) -> None:
     chance = random.Random(1)
     database = connect(path)

@@ -56,6 +56,7 @@ def in_album(store: Store, name: str) -> int:
     return store.read(query.count).result()
 
 
+@pytest.mark.slow
 def test_rows_beyond_1000_tracks_are_refused_by_line_each_time(store: Store, imported: Import) -> None:
     rows = [
         {"external_id": f"id {number}", "track": f"Track {number}", "artist": "Erik Satie", "album": "Vexations"}
@@ -117,6 +118,7 @@ def test_an_album_that_is_too_large_already_is_left_as_it_is(store: Store, impor
     assert in_album(store, "Album 1") == large_albums.NEARLY_FULL + 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(4))
 def test_whatever_is_imported_albums_stay_within_their_bounds(
     store: Store, imported: Import, number: int, bounds: Bounds, seed: int

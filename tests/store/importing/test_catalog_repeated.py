@@ -186,6 +186,7 @@ def test_a_long_dry_run_is_rolled_back_in_parts_and_says_that_names_may_be_count
     assert store.read(runs.newest).result() == []
 
 
+@pytest.mark.slow
 def test_others_write_between_the_parts_of_a_dry_run(store: Store, store_url: str, songs: Path, bounds: Bounds) -> None:
     bounds(longest_trial=0.5)
     songs.write_text("track,artist\n" + "".join(f"T{number},A\n" for number in range(4_000)))

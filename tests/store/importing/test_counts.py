@@ -87,6 +87,7 @@ def named(kind: str, rows: Rows) -> dict[str, int]:
     return {"playlists": count, "entries": count} if kind == "playlists" else {"follows": count}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=some.lists(ROW, max_size=8), pace=some.sampled_from([None, 1, 3]), dry_run=some.booleans())
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -244,6 +244,7 @@ def test_encodings_have_many_names() -> None:
 CELL = st.text(st.sampled_from("aBé ø0,;|\t\"'\n\r=€’"), max_size=8).map(str.strip)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.data(),
@@ -283,6 +284,7 @@ def test_what_was_written_is_read(  # noqa: PLR0917 - what is drawn
     assert faults(file) == []
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.sampled_from('ab,"\n'), max_size=80), st.sampled_from(",\t"))
 def test_whatever_quotes_a_table_has_its_other_rows_are_read(written: Written, torn: str, sign: str) -> None:
@@ -341,6 +343,7 @@ def test_quotes_take_little_memory(written: Written, attack: str) -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_a_row_that_is_too_long_is_one_row(written: Written) -> None:
     long = '"' + "lorem ipsum\n" * 100_000 + '"'
     file = written(joined([HEADINGS, SOUND[0], ["b2", "Two", long], SOUND[1]]))

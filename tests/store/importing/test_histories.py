@@ -305,6 +305,7 @@ CASES: dict[str, tuple[str, object, Listed]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_history_is_known_by_its_content_and_read_into_our_fields(tmp_path: Path, case: str) -> None:
     name, content, expected = CASES[case]
@@ -438,6 +439,7 @@ def packed(**members: bytes) -> bytes:
     return target.getvalue()
 
 
+@pytest.mark.slow
 def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, tmp_path: Path) -> None:
     pages = {
         "listens__2024__5.jsonl": orjson.dumps(LISTEN) + b"\n" + b"7\n",
@@ -518,6 +520,7 @@ SAMPLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -549,6 +552,7 @@ def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[s
         import_file(store, shared_data("import_formats/librefm_no_header.csv"), Plays(ImportOptions(listener="me")))
 
 
+@pytest.mark.slow
 def test_a_history_in_another_encoding_is_read_and_says_so(tmp_path: Path) -> None:
     table = f"artist,track,time\nBjörk,Jóga,{AT}\n"
     file = write(tmp_path / "history.csv", table.encode("cp1252"))

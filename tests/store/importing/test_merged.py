@@ -102,6 +102,7 @@ def new(summary: ImportSummary) -> dict[str, tuple[int, int]]:
     return {kind: (each.new, each.refused) for kind, each in summary.counts.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [MERGES, MERGES[::-1]])
 def test_files_that_are_imported_again_after_merges_find_all_and_change_nothing(
     store: Store, imported: Callable[..., ImportSummary], order: Sequence[tuple[Noun, str, str]]
@@ -120,6 +121,7 @@ def test_files_that_are_imported_again_after_merges_find_all_and_change_nothing(
     require_sound(store)
 
 
+@pytest.mark.slow
 @given(rows=some.lists(ROWS, min_size=2, max_size=8, unique_by=KEYS), chance=some.randoms(use_true_random=False))
 @settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_whatever_is_imported_and_merged_the_same_file_brings_nothing_new(

@@ -225,6 +225,7 @@ def test_a_table_whose_times_have_no_seconds_is_cut_to_the_minute(store: Store, 
     assert [each.written for each in first.columns if each.field == "played_at"] == ["to the minute"]
 
 
+@pytest.mark.slow
 def test_times_of_a_workbook_without_seconds_are_cut_as_those_of_its_csv(store: Store, tmp_path: Path) -> None:
     def brought(name: str, *times: datetime | str) -> ImportSummary:
         rows = [("artist", "track", "played_at"), *(("Ann", "Rag", time) for time in times)]
@@ -266,6 +267,7 @@ PLAYS = some.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=PLAYS, shuffled=some.randoms())
 def test_however_plays_come_in_they_are_those_of_the_full_history(

@@ -57,6 +57,7 @@ def test_a_catalog_in_any_notation_is_repeated_by_one_in_another(imported: Impor
     assert (ids(store, Track), ids(store, Album)) == (["abc"], ["two"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [*WAYS, "abc"])
 def test_plays_find_the_track_in_any_notation(imported: Import, store: Store, tmp_path: Path, stored: str) -> None:
     imported([{"track": "Other", "artist": "Somebody", "external_id": stored}])

@@ -276,6 +276,7 @@ PLAYS = some.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=PLAYS)
 def test_whatever_is_imported_a_recount_finds_it_all(store: Store, imported: Import, rows: list[Any]) -> None:

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -78,6 +79,7 @@ def read(file: Path) -> tuple[list[rows.CatalogRow], set[str]]:
     return found, missing | {each.field for each in columns.unread.values()}
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(sheets())
 def test_a_sheet_says_what_plain_values_say_or_the_account_names_what_is_missing(

@@ -127,6 +127,7 @@ def test_a_disk_error_is_one_sentence(tmp_path: Path) -> None:
     assert failed.value.message == f"{file} cannot be read: Bad file descriptor."
 
 
+@pytest.mark.slow
 def test_members_of_an_archive_are_read_by_their_ending(tmp_path: Path) -> None:
     names = [f"{ending}/a{ending}" for ending in (".json", ".jsonl", ".csv", ".log", ".txt", ".GZ")]
     file = write(tmp_path / "a.zip", packed(*names, "a.html", "b/.json.html", "c"))
@@ -144,6 +145,7 @@ def test_no_file_is_too_large_that_the_documentation_allows() -> None:
     assert detection.HEAD == 2**16
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of a process in /proc")
 def test_a_closed_reader_has_no_open_file(tmp_path: Path, parquet: Path) -> None:
     folder = tmp_path / "files"

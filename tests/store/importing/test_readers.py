@@ -139,6 +139,7 @@ def test_real_songs_are_the_same_with_every_separator(
     assert sum("," in row[1]["track_name"] for row in found) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
@@ -262,6 +263,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", OTHERS, ids=lambda content: OTHERS[content].partition(",")[0])
 def test_a_file_of_another_kind_says_what_it_is_and_what_to_do(written: Written, content: bytes) -> None:
     for name in ("a.csv", "a.xls", "a.jsonl", "a"):
@@ -278,6 +280,7 @@ def test_an_old_document_of_office_says_that_it_is_no_workbook(tmp_path: Path) -
         assert f"is {told}, which cannot be imported" in failure(write_ole(tmp_path / "a.xls", {stream: b"x"}))
 
 
+@pytest.mark.slow
 def test_text_in_utf_16_is_read_like_any_other(written: Written) -> None:
     text = "a\tb\r\nä\t𝄞\r\n" + "x\ty\r\n" * 40_000
     plain = records(written(text.encode(), "plain.txt"))

@@ -71,6 +71,7 @@ def joined(find: Find) -> Iterator[tuple[str, ...]]:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("naming", [0, 1], ids=["Picard", "MusicBrainz"])
 def test_the_sample_of_musicbrainz_goes_in_without_map(
     store: Store, shared_data: Find, tmp_path: Path, naming: int

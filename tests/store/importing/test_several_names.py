@@ -346,6 +346,7 @@ NAME = some.lists(WORDS, min_size=1, max_size=3).map(" ".join)
 CREDIT = some.lists(NAME, min_size=1, max_size=4, unique=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(credits_=some.lists(CREDIT, min_size=1, max_size=6), signs=some.lists(some.sampled_from(SIGNS), min_size=1))
 def test_a_sheet_divided_by_a_rule_is_the_sheet_with_semicolons(
@@ -373,6 +374,7 @@ def join_with(names: Sequence[str], signs: Sequence[str]) -> str:
     return "".join(f"{name}{joint}" for name, joint in zip(names, joints, strict=True)).removesuffix(joints[-1])
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     credits_=some.lists(

@@ -69,6 +69,7 @@ def albums(store: Store) -> list[tuple[str, str | None, tuple[str, ...], int]]:
     return store.read(read).result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [None, 1])
 def test_rows_with_one_upc_are_of_one_album_whoever_their_artist_is(
     imported: Imported, store: Store, rows: int | None

@@ -179,6 +179,7 @@ SHEETS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_sheets_of_twenty_sources_are_imported_without_map(store: Store, tmp_path: Path) -> None:
     """They go into one store, each under a manager of its own, so that none finds the tracks of another."""
     assert len({sheet.source for sheet in SHEETS}) >= 20

@@ -74,6 +74,7 @@ def new(summary: ImportSummary) -> dict[str, tuple[int, int, int]]:
     return {kind: (each.new, each.changed, each.refused) for kind, each in summary.counts.items()}
 
 
+@pytest.mark.slow
 def test_files_that_are_imported_again_after_a_split_find_all_and_change_nothing(
     store: Store, imported: Importer
 ) -> None:

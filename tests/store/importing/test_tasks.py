@@ -139,6 +139,7 @@ def test_a_check_tells_what_is_guessed_of_a_column_that_is_ignored(office: Offic
     assert found == [("Title", None, "track"), ("Artist", "artist", "artist")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [queue.CHECK, queue.IMPORT])
 def test_a_stop_is_noticed_between_two_rows_that_are_far_apart(office: Office, step: str) -> None:
     asked = 0

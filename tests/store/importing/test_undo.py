@@ -101,6 +101,7 @@ def world(store: Store, imported: Import, bounds: Bounds) -> None:
     store.write(lambda: likes.add(likes.LIKE, 1, now=NOW, actor=FAN)).result()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("world")
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batch=some.lists(IMPORTS, min_size=1, max_size=4), order=some.randoms(use_true_random=False))
@@ -306,6 +307,7 @@ def test_an_undo_that_was_cut_short_is_continued(store: Store, imported: Import)
     assert dump(store) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("world")
 @pytest.mark.parametrize("kind", ["catalog", "plays"])
 def test_an_import_that_is_undone_while_it_runs_stops(

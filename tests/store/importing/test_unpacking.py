@@ -53,6 +53,7 @@ def peak_of(file: Path) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_rows_of_parquet_above_a_mebibyte_are_refused_by_line(tmp_path: Path) -> None:
     rows = "SELECT CASE WHEN i % 3 = 1 THEN 'Rag' ELSE repeat('x', 2097152) END AS track, 'a' AS artist"
     file = parquet(tmp_path / "a.parquet", f"{rows} FROM range(300) t(i)")
@@ -114,6 +115,7 @@ def test_rows_of_histories_above_a_mebibyte_are_refused_by_line(
     assert len(found) == 2
 
 
+@pytest.mark.slow
 def test_rows_of_text_above_a_mebibyte_are_refused_by_line_and_the_next_goes_on(tmp_path: Path) -> None:
     cell = '"' + "x\n" * 50_000 + '",'
     rows = (f"{LONG}{LONG},2", f"{LONG}{LONG}", f'"{LONG}",2', cell * 11, f'1,"2\n3,4\n{LONG}\n"')
@@ -150,6 +152,7 @@ WRITERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", WRITERS)
 def test_a_table_has_at_most_1000_columns_with_headings_of_255_characters(tmp_path: Path, form: str) -> None:
     def opened(names: list[str]) -> Reader:

@@ -134,6 +134,7 @@ def test_an_old_workbook_and_its_numbers_are_read(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_format_is_told_by_the_content_whatever_the_name(tmp_path: Path) -> None:
     rows = [("a", "b"), ("1", "2")]
     for write in (write_xlsx, write_ods, write_xls):
@@ -152,6 +153,7 @@ def test_titles_above_the_headings_and_empty_rows_are_left_out_and_rows_keep_the
     assert found[1][1] == {"Title": "Two", "Artist": "Bea", "(column C)": "", "BPM": 90, "Key": ""}
 
 
+@pytest.mark.slow
 def test_the_first_visible_sheet_with_a_table_is_read_or_the_one_that_is_named(tmp_path: Path) -> None:
     table = [("Title", "Artist"), ("Rag", "Ann")]
     file = write_xlsx(tmp_path / "a.xlsx", [], Hidden=table, Notes=[("Read me",), ("first",)], Tracks=table, Old=table)
@@ -225,6 +227,7 @@ def test_plays_and_their_times_are_read_from_a_workbook(store: Store, tmp_path: 
     assert (counts(summary, "plays"), summary.refused) == ((2, 0, 0, 0), [])
 
 
+@pytest.mark.slow
 def test_follows_and_playlists_are_read_from_a_workbook(store: Store, tmp_path: Path) -> None:
     owner = "label@label.test"
     store.write(lambda: users.create(owner, now=1).id).result()
@@ -250,6 +253,7 @@ MEMORY = "needs more than a gigabyte of memory or a minute to read. Save the she
 DAMAGED = "is damaged or has a password. Open it in a spreadsheet program, and save the sheet as CSV."
 
 
+@pytest.mark.slow
 def test_a_workbook_that_claims_a_billion_cells_costs_no_memory_and_is_refused(tmp_path: Path) -> None:
     for row in (1_048_576, 4_000):  # of 550 GB, and of 2 GB
         assert failure(bomb(tmp_path / "a.xlsx", row)) == MEMORY
@@ -274,6 +278,7 @@ def test_a_sheet_of_formulas_without_a_result_is_empty(tmp_path: Path) -> None:
     assert records(file) == [(2, {"a": "1", "b": "2"})]
 
 
+@pytest.mark.slow
 def test_workbooks_that_cannot_be_read_are_one_clear_sentence(tmp_path: Path) -> None:
     secret = write_ole(tmp_path / "secret.xlsx", {"EncryptedPackage": b"x"})
     assert failure(secret) == "is an Office document with a password, which cannot be imported. Save it without one."

@@ -85,6 +85,7 @@ def build(world: TimedWorld, scope: Scope, period: str, compared: Compared = rel
     return world.store.read(partial(overview.build_for_print, scope, window, NOW, compared)).result()
 
 
+@pytest.mark.slow
 def test_listening_and_hours_count_a_play_and_a_listener_once(world: TimedWorld) -> None:
     returning: dict[str, int] = {}  # of the last scope
     for period, (scope, tracks) in product(PERIODS, scopes(world).items()):

@@ -59,6 +59,7 @@ def data(store: Store, handler: Any, subject: Subject, **query: Any) -> Any:
     return store.read(lambda: handler(subject, **sources)).result()["data"]
 
 
+@pytest.mark.slow
 @LIGHT
 @given(heard=batches, likes=given_to, reposts=given_to, folded=some.integers(0, 3))
 def test_every_figure_equals_a_recount_of_single_plays(
@@ -89,6 +90,7 @@ def test_every_figure_equals_a_recount_of_single_plays(
             assert found == past.chart(noun, subject.id, timeframe, NOW)
 
 
+@pytest.mark.slow
 @LIGHT
 @given(heard=some.lists(play, max_size=60))
 def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]) -> None:

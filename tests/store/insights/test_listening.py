@@ -58,6 +58,7 @@ def parties(world: TimedWorld, drawn: list[Any]) -> list[PlayOf]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("weeks_of_rare_plays")
 @LIGHT
 @given(drawn=some.lists(steps, min_size=1, max_size=8), windows=some.lists(window, max_size=2))
@@ -111,6 +112,7 @@ def world(prefilled: databases.Filled[TimedWorld], store: Store) -> TimedWorld:
     return prefilled.made.on_copy(store)
 
 
+@pytest.mark.slow
 def test_milestones_are_those_of_the_play_at_the_place(world: TimedWorld) -> None:
     (_, plays), *_ = world.subjects().items()
     found = world.store.read(partial(milestones.build, Subject(TRACK, world.made.tracks[0]))).result()
@@ -119,6 +121,7 @@ def test_milestones_are_those_of_the_play_at_the_place(world: TimedWorld) -> Non
     world.check(*WINDOWS)
 
 
+@pytest.mark.slow
 def test_figures_stay_when_old_plays_are_deleted(world: TimedWorld) -> None:
     kept = TODAY - 10
     retention.prune(world.store, 10, now=NOW, on_progress=lambda *_: None)

@@ -175,6 +175,7 @@ def check(store: Store, made: Catalog) -> None:
     assert store.read(lambda: first_plays.by_id(1, [])).result() == {}
 
 
+@pytest.mark.slow
 def test_the_first_play_is_the_oldest_before_and_after_months_are_added_up_and_plays_deleted(
     store: Store, clock: MovableClock, made: Catalog
 ) -> None:

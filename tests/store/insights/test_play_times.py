@@ -22,6 +22,7 @@ EVEN = [7 + 41 * n for n in range(87)]
 UNEVEN = [900, 1800, *(1801 + n % 27 for n in range(30)), 1830, 3599]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "statements"), [(EVEN, 2), (UNEVEN, 3)])
 def test_each_play_of_an_hour_has_its_time(store: Store, seconds: list[int], statements: int) -> None:
     world = TimedWorld.create(store, NOW)

@@ -70,6 +70,7 @@ def test_tracks_with_too_few_plays_of_all_time_are_not_read(store: Store, monkey
     assert len(read) == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tracks", "small"), [(256, True), (257, False)])
 def test_a_scope_of_at_most_256_tracks_is_small(store: Store, tracks: int, small: bool) -> None:
     def unit() -> int:

@@ -47,6 +47,7 @@ def counted(world: TimedWorld, subject: Subject, period: str = "all") -> Explana
     return world.store.read(partial(explain.build, subject, periods.window(period, NOW), NOW)).result()
 
 
+@pytest.mark.slow
 def test_a_recount_gives_the_figures_of_the_api(world: TimedWorld) -> None:
     for subject, plays in world.subjects().items():
         for period in PERIODS:
@@ -115,6 +116,7 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
     assert explain.differences(served, found.counted, deleted[1]) == []
 
 
+@pytest.mark.slow
 def test_wrong_counts_change_the_figures_of_the_api_but_not_the_recount(world: TimedWorld) -> None:
     album = Subject(ALBUM, world.made.albums[1])
     right = counted(world, album)

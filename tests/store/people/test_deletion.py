@@ -92,6 +92,7 @@ class Play:
         comments.create(track, "x", parent_id=chance.choice([None, *found]), now=NOW, actor=actor)
 
 
+@pytest.mark.slow
 @given(steps=STEPS)
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_figures_stay_whoever_is_deleted_or_erased_and_equal_a_recount(
@@ -106,6 +107,7 @@ def test_figures_stay_whoever_is_deleted_or_erased_and_equal_a_recount(
         assert store.read(partial(fetch, WITHOUT_AUTHOR)).result() == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("world")
 def test_no_row_names_a_deleted_account_and_others_keep_what_is_theirs(store: Store) -> None:
     kept = store.write(partial(users.create, "kept@label.test", admin=True, now=NOW)).result()
@@ -221,6 +223,7 @@ def test_what_an_account_sends_while_it_is_deleted_is_refused(store: Store) -> N
     require_sound(store)
 
 
+@pytest.mark.slow
 def test_an_import_ends_when_its_account_is_deleted(store: Store, tmp_path: Path) -> None:
     store.write(world).result()
     label = store.write(partial(account, reports_plays=True, email=LABEL)).result()

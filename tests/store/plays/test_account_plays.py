@@ -71,6 +71,7 @@ def withdraw(store: Store, reports: Reports, now: int = NOW) -> int:
     return done
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=some.integers(0, 1 << 32),

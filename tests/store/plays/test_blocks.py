@@ -125,6 +125,7 @@ def plays_by_block(store: Store, subject: Subject, level: int = BLOCK8) -> dict[
     return {key.day: plays for key, plays in sorted(found) if (key.level, key.kind, key.id) == (level, *subject)}
 
 
+@pytest.mark.slow
 def test_every_window_equals_the_count_of_single_plays(store: Store, made: Catalog) -> None:
     last = (TODAY - 1) // 8 * 8
     assert [*plays_by_block(store, Subject(TRACK, made.tracks[0]))] == [*range(last - 13 * 8, last, 8)]
@@ -165,6 +166,7 @@ def test_late_plays_are_added_to_blocks(store: Store, made: Catalog, level: int,
     agrees(store, made, TODAY + 1 - 60, 30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("day", [TODAY - 100, YEAR_1 + 4])
 def test_a_late_first_play_of_a_block_of_32_days_counts(store: Store, made: Catalog, day: int) -> None:
     track = Subject(TRACK, made.tracks[4])
@@ -200,6 +202,7 @@ def days_agree(store: Store, made: Catalog) -> None:
 LIGHT = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.slow
 @LIGHT
 @given(
     batches=some.lists(some.sampled_from([1, 30, 400, 700]), min_size=1, max_size=3),

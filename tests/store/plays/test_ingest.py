@@ -115,6 +115,7 @@ def after(store: Store, batches: Sequence[Sequence[ReportedPlay]], actor: Identi
     return rolled_back(store, unit)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED.map(alike), chance=some.randoms(use_true_random=False), size=some.integers(1, 20))
 def test_figures_are_the_same_whatever_the_order_and_the_batching(
@@ -130,6 +131,7 @@ def test_figures_are_the_same_whatever_the_order_and_the_batching(
     assert numbers(whole[0]) == {key: (count, len(people)) for key, (count, people) in expected.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED)
 @example(heard=[ReportedPlay(1, TIMES[at], "a", at) for at in (1, 0)])
@@ -165,6 +167,7 @@ def test_counts_that_many_plays_are_added_to_stay_exact_and_small(
     assert len(found.listeners) < 150 * 4
 
 
+@pytest.mark.slow
 def test_concurrent_reports_rollups_and_repeats_count_each_play_once(store: Store, reporter: Identity) -> None:
     heard = [ReportedPlay(1 + at % 3, NOW - at * 7 * DAY // 60, f"l{at % 11}") for at in range(600)]
 

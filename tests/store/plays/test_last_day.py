@@ -44,6 +44,7 @@ def test_a_part_of_a_day_ends_with_its_last_microsecond(store: Store, seconds: i
         assert sum(count for count, _ in found.get(number, [])) == plays
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cuts=some.lists(some.integers(1, DAY // SECOND - 1), min_size=3, max_size=5),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -84,6 +85,7 @@ def own_days(counts: str = "SELECT day, plays FROM own_play_day WHERE plays > 0"
     return Counter(dict(fetch(counts)))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_of_a_day_so_many_own_plays_are_accepted_as_in_plain_python(
@@ -113,6 +115,7 @@ def day_of_plays(count: int, *, back: int = 1, first: int = 0, track: int = 1) -
     ]
 
 
+@pytest.mark.slow
 def test_600_own_plays_of_a_day_are_accepted_whatever_the_batches(store: Store, reporter: Identity) -> None:
     assert report(store, day_of_plays(400), reporter) == IngestOutcome(accepted=400)
     second = report(store, day_of_plays(400, first=400, track=2), reporter)
@@ -123,6 +126,7 @@ def test_600_own_plays_of_a_day_are_accepted_whatever_the_batches(store: Store, 
     assert report(store, day_of_plays(400), reporter) == IngestOutcome(repeated=400)
 
 
+@pytest.mark.slow
 def test_each_of_14_days_has_600_places(store: Store, reporter: Identity) -> None:
     plays = [play for back in range(1, 14) for play in day_of_plays(700, back=back)]
     assert report(store, plays, reporter).accepted == 13 * ALL
@@ -139,6 +143,7 @@ def test_of_a_batch_the_earliest_plays_have_the_places_then_the_first(store: Sto
     ]
 
 
+@pytest.mark.slow
 def test_two_batches_at_once_get_no_more_places_than_one(store: Store, reporter: Identity) -> None:
     batches = [day_of_plays(20, first=20 * number) for number in range(40)]
     waiting = [store.write(partial(ingest.report, batch, now=NOW, actor=reporter)) for batch in batches]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -78,6 +79,7 @@ class Model:
         return "accepted"
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES)
 def test_of_an_accounts_own_plays_one_counts_in_each_half_minute(

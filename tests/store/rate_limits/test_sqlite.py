@@ -173,6 +173,7 @@ def test_a_full_disk_is_unavailable_until_it_has_free_space(path: Path) -> None:
         assert left(counter) == 998
 
 
+@pytest.mark.slow
 def test_a_lock_is_waited_for_until_the_timeout(path: Path) -> None:
     other = apsw.Connection(str(path))
     with opened(path) as counter:

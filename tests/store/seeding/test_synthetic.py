@@ -28,6 +28,7 @@ def rows(store: Store) -> dict[str, list[Any]]:
     return store.read(unit).result()
 
 
+@pytest.mark.slow
 def test_the_sizes_are_those_of_the_scale(store: Store) -> None:
     heard: list[tuple[float, float]] = []
     summary = synthetic.create(store, 0.1, 1, on_progress=lambda done, total: heard.append((done, total)))
@@ -52,6 +53,7 @@ def test_the_same_scale_and_seed_make_the_same_rows_and_another_seed_others(new_
     assert rows_of(0.02, 8)["track"] != first["track"]
 
 
+@pytest.mark.slow
 def test_a_second_run_makes_nothing_and_a_run_cut_short_is_finished(new_database: Callable[..., str]) -> None:
     def stop(_done: float, _total: float) -> None:
         raise InterruptedError
@@ -67,6 +69,7 @@ def test_a_second_run_makes_nothing_and_a_run_cut_short_is_finished(new_database
         assert rows(store) == finished
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")  # a seed gives the same catalog on both
 def test_sizes_differ_as_in_life(store: Store) -> None:
     synthetic.create(store, 0.1, 1, on_progress=quiet)
