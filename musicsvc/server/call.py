@@ -12,7 +12,7 @@ from musicsvc.networks import client_network
 from musicsvc.server.browsers import Browser
 from musicsvc.server.peer import HSTS, Peer
 from musicsvc.server.responses.answer_cache import Slot
-from musicsvc.server.responses.handling import Handling
+from musicsvc.server.responses.handling import USUAL, Handling
 from musicsvc.server.responses.large import Reservation
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.reading import ParsedBody
@@ -95,7 +95,7 @@ class Head(NamedTuple):
     credentials: str | None  # the Authorization header
     resource: str | None  # the object that the path names, such as `playlists/7`
     headers: Mapping[str, str]  # of any response to it
-    handling: Handling
+    handling: Handling = USUAL  # known once the request is admitted
 
 
 @dataclass(slots=True)

@@ -255,11 +255,7 @@ class Dispatcher:
         call.route, values = found
         subject = call.route.subject
         resource = None if subject is None else subject.resource(*values.values())
-        handling = _handling(request, call.route)
-        if handling is not USUAL:
-            cross_origin = {**cross_origin, "Vary": f"{cross_origin.get('Vary', VARY)}, {PREFER}"}
-            call.headers |= cross_origin
-        return Head(request.raw_path, call.route, values, credentials_of(request), resource, cross_origin, handling)
+        return Head(request.raw_path, call.route, values, credentials_of(request), resource, cross_origin)
 
     def _admit(self, exchange: Exchange) -> Awaitable[None] | None:
         route, credentials, call = exchange.head.route, exchange.head.credentials, exchange.call
@@ -292,10 +288,8 @@ class Dispatcher:
             route.enabled_if(self._settings)
         if route.family is Family.PAGE:
             return await self._pages.answer(exchange)
+        handling = _judge(exchange)
         found = self._find(exchange)
-        handling = exchange.head.handling
-        if handling.strict:
-            call.headers |= handling.headers()
         caching = route.caching(anonymous=call.caller is None) if call.method in SAFE else None
         if found is not None:
             call.reservation = self._runner.memory.reservation(call.address, call.holder)
@@ -334,8 +328,20 @@ def _apology(call: Call) -> Failure:
     return Failure(f"An internal error occurred. Report request {call.request_id} to the operator.")
 
 
+def _judge(exchange: Exchange) -> Handling:
+    """Return and note how the admitted request wants what is unknown to be handled, and its unknown parameters."""
+    head, call = exchange.head, exchange.call
+    handling = _handling(exchange.request, head.route) if head.handling is USUAL else head.handling
+    if handling is not head.handling:
+        headers = {**head.headers, "Vary": f"{head.headers.get('Vary', VARY)}, {PREFER}"}
+        exchange.head = head._replace(headers=headers, handling=handling)
+        call.headers |= headers
+    if handling.strict:
+        call.headers |= handling.headers()
+    return handling
+
+
 def _handling(request: BaseRequest, route: Route) -> Handling:
-    """Return how the request wants what is unknown to be handled, and its unknown parameters."""
     if not route.path.startswith(f"{V1}/"):
         return USUAL
     lines = request.headers.getall(PREFER, None)

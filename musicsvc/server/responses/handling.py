@@ -9,8 +9,8 @@ from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.reading import shortened
 
 IGNORED, APPLIED = "X-Ignored", "Preference-Applied"
-MOST_NAMED = 10
-PLACE = re.compile(r"(?:query|body)\.[A-Za-z0-9_.\[\]-]{1,64}|body")
+MOST_NAMED, MOST_FIELDS = 10, 1000
+PLACE = re.compile(r"(?:query|body)\.[A-Za-z0-9_.\[\]-]{1,64}+|body")
 UNKNOWN = {"query": "This parameter is unknown.", "body": "This field is unknown."}
 NO_BODY = "This request takes no body."
 
@@ -25,10 +25,10 @@ class Handling(NamedTuple):
     unknown: Sequence[str] = ()
 
     def with_body(self, sent: Any, schema: type[Body]) -> Self:
-        """Return the handling of a request with a body. `sent`: its JSON value."""
+        """Return the handling of a request with a body. `sent`: its JSON value, of which few unknown fields count."""
         known = schema.known_names()
-        unknown = [f"body.{name}" for name in sent if name not in known] if isinstance(sent, dict) else []
-        return self._replace(unknown=(*self.unknown, *unknown)) if unknown else self
+        unknown = (f"body.{name}" for name in sent if name not in known) if isinstance(sent, dict) else ()
+        return self._replace(unknown=(*self.unknown, *islice(unknown, MOST_FIELDS)))
 
     def errors(self) -> dict[str, str]:
         """Return a message for each unknown parameter and field if the handling is strict."""
