@@ -95,6 +95,13 @@ class Unavailable(Failure):
         self.here = here or message or "The database is busy or cannot be written. Try again shortly."
 
 
+class ReadOnly(Unavailable):
+    """The database can be read, and accepts no changes at the moment."""
+
+    def __init__(self, here: str) -> None:
+        super().__init__("The database accepts no changes at the moment.", here)
+
+
 class Overloaded(Failure):
     """There is no capacity for this work at the moment; nothing was changed. Retry after `retry_after` seconds."""
 

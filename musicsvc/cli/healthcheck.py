@@ -138,8 +138,9 @@ def _connection(url: str, timeout: float) -> HTTPConnection:
 
 
 def _message(body: bytes) -> str | None:
-    """Return the message of an error body of the API, or None."""
+    """Return the message of an error body, or the status of one without a message, or None."""
     try:
-        return str(loads(body)["message"])
-    except (ValueError, LookupError, TypeError):
+        found = loads(body)
+        return str(found.get("message") or found["status"])
+    except (ValueError, LookupError, AttributeError):
         return None

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "musicsvc"
 DOCTOR = [*(PACKAGE / "store" / "doctor").glob("*.py"), PACKAGE / "server" / "doctor.py", PACKAGE / "cli" / "doctor.py"]
 FOUND = {"warning", "problem", "failed"}
 LOGGED = {"warning", "error", "critical", "exception", "warn"}
-LOGGERS = {"log", "_warning"}
+LOGGERS = {"log", "_unready", "_warning"}
 VALUE = "…"
 Names = dict[str, list[tuple[int, ast.expr]]]
 
@@ -32,7 +32,7 @@ def findings() -> set[tuple[str, str]]:
 def log_lines() -> set[str]:
     """Return every message that the server logs as a warning or an error."""
     found = set()
-    for call, names in _calls(_sources("log", "_warning")):
+    for call, names in _calls(_sources("log", "_unready", "_warning")):
         if isinstance(call.func, ast.Attribute) and call.func.attr in LOGGED and _name(call.func.value) in LOGGERS:
             message, *values = (
                 _text(argument, names) for argument in call.args if not isinstance(argument, ast.Starred)

@@ -27,7 +27,7 @@ def ready(is_stopping: Callable[[], bool]) -> JSON:
         raise Unavailable(here=CLOSING)
     if problem := schema.fault():
         raise Unavailable(here=problem)
-    return {"status": "ok"}
+    return {"status": "ready"}
 
 
 def expose_metrics(peer: Peer, settings: Settings, read_metrics: Callable[[], bytes]) -> Download:

@@ -37,7 +37,7 @@ from musicsvc.server.responses.responses import (
     build_response,
     is_safe_request_id,
 )
-from musicsvc.server.routes.route import INSIGHTS, SAFE, V1, Family, Route, Router
+from musicsvc.server.routes.route import INSIGHTS, SAFE, V1, Family, Probe, Route, Router
 from musicsvc.server.shapes.envelope import Representation
 from musicsvc.store.engine.store import Store
 
@@ -108,6 +108,7 @@ class Dispatcher:
         of_pages = self._sessions, self._renderer, self.answer_cache.reader
         self._pages = Pages(clock, limiter, self._bodies, uploads, self._runner, *of_pages)
         self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
+        self._unready = ThrottledWarning()  # probes repeat for as long as the fault lasts
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = self._runner.memory
         self.first_steps = FirstSteps(self._admit, self._find, clock, self._request_id, self._notify)
@@ -201,7 +202,9 @@ class Dispatcher:
         if errors.status_of(failure) == INTERNAL:
             log.error("request %s failed: %s", call.request_id, failure.here)
             return _apology(call)
-        if isinstance(failure, Unavailable) and failure.here != failure.message:
+        if call.route is not None and call.route.cost.probe is Probe.READY:
+            self._unready.warn("not ready: %s", failure.here)
+        elif isinstance(failure, Unavailable) and failure.here != failure.message:
             self._warning.warn("answering requests with 503: %s", failure.here)
         return failure
 
@@ -211,6 +214,8 @@ class Dispatcher:
             return await self._renderer.error_page(exchange, failure)
         path = exchange.path  # those of the insights API have their own error format
         body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
+        if isinstance(failure, Unavailable) and exchange.call.route and exchange.call.route.cost.probe is Probe.READY:
+            body = errors.state_of(failure)
         return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
     def _note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
@@ -303,6 +308,8 @@ class Dispatcher:
         slot = exchange.slot
         fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
         result = await self._runner.run(exchange, fragments, handling)
+        if route.cost.probe is Probe.READY and self._unready.reset():
+            log.info("ready again")
         if route.constant:
             result = self._constants[route.path] = represent_json(result)
             self.first_steps.remember(exchange)

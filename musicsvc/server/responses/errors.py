@@ -49,6 +49,11 @@ def _listed(found: dict[str, str]) -> dict[str, str]:
     return rest | dict(islice(found.items(), MAX_LISTED))
 
 
+def state_of(failure: errors.Failure) -> JSON:
+    """Return the body for a balancer that asks whether the server is ready."""
+    return {"status": "read-only" if isinstance(failure, errors.ReadOnly) else "unavailable"}
+
+
 def headers_of(failure: errors.Failure) -> dict[str, str]:
     """Return the additional headers of the error response, such as Retry-After."""
     if isinstance(failure, errors.Unauthenticated):

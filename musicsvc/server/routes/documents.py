@@ -14,8 +14,8 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, cost=NO_STORE, docs=UNDOCUMENTED),
     Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, docs=UNDOCUMENTED, answer=answers.Alive,
           cost=Cost(Runs.CONSTANT, probe=Probe.HEALTH)),
-    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, docs=UNDOCUMENTED, answer=answers.Alive,
-          cost=Cost(probe=Probe.HEALTH)),
+    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, docs=UNDOCUMENTED, answer=answers.Ready,
+          cost=Cost(probe=Probe.READY)),
     Route("GET", "/metrics", health.expose_metrics, OPEN, family=PLAIN, docs=UNDOCUMENTED,
           cost=Cost(Runs.NO_STORE, probe=Probe.METRICS)),
 )

@@ -148,10 +148,11 @@ class Runs(Enum):
 class Probe(Enum):
     """An endpoint for machines that watch the service: also outside of the base path, and logged only when it fails.
 
-    HEALTH: also answered without TLS.
+    HEALTH and READY: also answered without TLS. READY: says in its body what it lacks.
     """
 
     HEALTH = auto()
+    READY = auto()
     METRICS = auto()
 
 
@@ -252,7 +253,7 @@ class Route:
         self.keeps = KEPT in names  # the handler reads what earlier requests have read
         self.upload = RECEIVED in names  # the form of the body has a file, which is stored
         self.constant = cost.runs is Runs.CONSTANT
-        self.plain_http = cost.probe is Probe.HEALTH
+        self.plain_http = cost.probe in {Probe.HEALTH, Probe.READY}
         self._depends_on_caller = "caller" in names
         # Whether requests run on an executor with limited capacity, and are answered with 503 while it is full.
         slow = cost.runs in {Runs.SLOW, Runs.FIGURES}

@@ -38,6 +38,12 @@ class Alive(Answer):
     status: Literal["ok"]
 
 
+class Ready(Answer):
+    """A response that shows that the server can read and change the database."""
+
+    status: Literal["ready"]
+
+
 class UserSummary(Answer):
     """The public part of an account."""
 

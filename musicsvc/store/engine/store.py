@@ -105,7 +105,10 @@ class Store(ABC):
         return asyncio.wrap_future(self.write(unit, counters_only=counters_only, within=within))
 
     def probe(self, unit: Callable[[], T], *, within: float) -> Future[T]:
-        """Call `unit` as `read` does, for a health check. On PostgreSQL, it waits for no other unit, and writes."""
+        """Call `unit` as `read` does, for a health check. On PostgreSQL, it waits for no other unit.
+
+        Fails with ReadOnly if the database cannot be written, which is tried at most once a second.
+        """
         return self.read(unit, within=within)
 
     def read_figures(

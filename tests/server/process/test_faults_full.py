@@ -6,9 +6,13 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +25,7 @@ from musicsvc.store.doctor import files
 from musicsvc.store.engine.sqlite import reserved_space
 from tests.faults import small_disk
 from tests.faults.small_disk import SmallDisk
-from tests.support.program import Program, run, until
+from tests.support.program import Program, is_running, run, until
 from tests.support.raw_connection import connected, request
 from tests.support.serving import person, running
 
@@ -29,6 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 PEOPLE = ("ann", "ben", "cleo", "dan")
 V1 = "/api/v1"
+READY, READ_ONLY = (200, {"status": "ready"}), (503, {"status": "read-only"})
 
 
 class Place:
@@ -51,6 +56,10 @@ class Place:
         done = run(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+    def mount(self, mode: str) -> None:
+        """Make the disk read-only (`ro`) or writable (`rw`)."""
+        subprocess.run(["mount", "-o", f"remount,{mode}", self.disk.folder], check=True)
 
     def ballast(self) -> int:
         return (self.disk.folder / reserved_space.NAME).stat().st_size
@@ -80,6 +89,15 @@ async def write(root: str, token: str) -> tuple[int, str | None]:
     return await ask(root, token, "POST", "/artists", json.dumps({"name": "Amy", "description": "x" * 9000}).encode())
 
 
+def readiness(root: str) -> tuple[int, object]:
+    """Return status and body of /readyz."""
+    try:
+        with urllib.request.urlopen(f"{root}/readyz") as answer:  # noqa: S310 - our server
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
 async def written_out(root: str, token: str) -> None:
     """Write until the disk is full."""
     deadline = time.monotonic() + 20
@@ -96,6 +114,7 @@ async def test_a_full_disk_keeps_nobody_from_reading_and_no_token_alive(place: P
         place.disk.fill()
         await written_out(root, ann)
         assert await write(root, ann) == (503, "1")
+        until(lambda: readiness(root) == READ_ONLY)
         fresh = place.run("token", "regenerate", "1")
         place.run("token", "revoke", "2")
         place.run("access", "revoke", "cleo@label.test")
@@ -107,6 +126,7 @@ async def test_a_full_disk_keeps_nobody_from_reading_and_no_token_alive(place: P
         began = time.monotonic()
         assert (await write(root, fresh))[0] == 201
         assert time.monotonic() - began < 5
+        until(lambda: readiness(root) == READY)
         until(lambda: place.ballast() == reserved_space.SIZE)
     assert "Traceback" not in program.err
 
@@ -143,6 +163,7 @@ async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limi
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
         assert await write(root, ann) == (503, "1")
         assert (await ask(root, ann, "GET", "/users/me"))[0] == 200
+        until(lambda: readiness(root) == READ_ONLY)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
         began = time.monotonic()
         assert (await write(root, ann))[0] == 201
@@ -172,10 +193,35 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
 
 
 def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", place.disk.folder], check=True)
+    place.mount("ro")
     done = run("serve", "--port", "0")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
     assert f"The folder {place.disk.folder} is on a read-only disk: " in done.stderr
+
+
+async def test_a_disk_that_became_read_only_under_a_killed_server_is_read_and_not_ready(place: Place) -> None:
+    """The write-ahead log is left behind, so that SQLite can open the database."""
+    ann = place.tokens[0]
+    with place.serve() as killed:
+        assert (await write(killed.root, ann))[0] == 201
+        worker = killed.worker
+        killed.end(signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+        until(lambda: not is_running(worker))
+    place.mount("ro")
+    with place.serve() as program:
+        root = program.root
+        assert [readiness(root) for _ in range(3)] == [READ_ONLY] * 3
+        assert [(await ask(root, ann, "GET", path))[0] for path in ("/users/me", "/artists", "/artists/1")] == [200] * 3
+        assert await write(root, ann) == (503, "1")
+        said = f"Error: {root}/readyz: 503 read-only\n"
+        assert run("healthcheck", "--ready", "--url", root).stderr == said
+        place.mount("rw")
+        until(lambda: readiness(root) == READY)
+        assert (await write(root, ann))[0] == 201
+    assert program.err.count("not ready: ") == program.err.count("ready again") == 1
+    assert "Traceback" not in program.err
 
 
 async def test_who_is_revoked_for_abuse_on_a_full_disk_is_revoked_for_good(place: Place) -> None:

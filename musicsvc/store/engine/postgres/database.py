@@ -9,7 +9,7 @@ import psycopg
 from psycopg import conninfo
 from psycopg import errors as pg
 
-from musicsvc.errors import Failure, MissingReference, Unavailable
+from musicsvc.errors import Failure, MissingReference, ReadOnly, Unavailable
 from musicsvc.store.engine.postgres.connections import Connection, Connections
 from musicsvc.store.engine.postgres.waiting import BoundedConnection
 from musicsvc.store.engine.tables import Noting, Tables, note
@@ -25,7 +25,6 @@ LOCK_SECONDS = 5.0
 CONNECT_SECONDS = 6  # of all hosts of the address together
 # A connection to a machine that is gone ends after half a minute, also if nothing is sent.
 TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
-READ_ONLY = "The database accepts no changes at the moment."
 NAME = "musicsvc"  # of connections; those of version 0.1.0 have none
 ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
 # Each table, with a table whose deletes change it.
@@ -178,8 +177,9 @@ def translate(error: BaseException) -> BaseException:
     if isinstance(inner, pg.ForeignKeyViolation):
         return MissingReference()
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
-        message = READ_ONLY if isinstance(inner, pg.ReadOnlySqlTransaction | pg.DiskFull) else None
-        return Unavailable(message, here=f"The database is busy or cannot be used: {reason(inner)}.")
+        here = f"The database is busy or cannot be used: {reason(inner)}."
+        refused = isinstance(inner, pg.ReadOnlySqlTransaction | pg.DiskFull)
+        return ReadOnly(here) if refused else Unavailable(here=here)
     if isinstance(error, psycopg.IntegrityError):
         return peewee.IntegrityError(error, str(error))
     return error

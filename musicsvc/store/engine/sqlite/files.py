@@ -21,6 +21,7 @@ from musicsvc.store.engine.bulk import NOTED, note_row
 from musicsvc.store.engine.tables import Noting, Tables, note
 from musicsvc.store.engine.url import path_of
 
+SAMPLE_BYTES = 64 * 1024  # more than SQLite needs for the changes of a request
 APPLICATION_ID = 0x4D535643  # "MSVC"
 LOG_ID = 0x4D53564C  # "MSVL", an activity log
 HEADER = b"SQLite format 3\x00"
@@ -170,6 +171,24 @@ def _denial(path: str | Path) -> str:
     """Return text for an error message: why this user cannot write the file or, if unknown, what writing requires."""
     denied = permissions.denial(Path(path), write=True)
     return str(denied or "Its disk must have free space, and its folder must be writable.")
+
+
+def write_fault(path: Path) -> str:
+    """Return why the database cannot be written, or an empty text. Writes some bytes beside it, to no disk if possible.
+
+    The file itself is not opened: closing it would release SQLite's locks.
+    """
+    try:
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, "")
+        # Random, since a file system may store zeros without using disk space.
+        with tempfile.TemporaryFile(dir=path.resolve().parent, buffering=0) as sample:
+            full = sample.write(os.urandom(SAMPLE_BYTES)) < SAMPLE_BYTES
+    except OSError as error:
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+        if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}:
+            return CAUSES[apsw.ReadOnlyError].format(file=path, permissions=_denial(path))
+    return CAUSES[apsw.FullError].format(file=path) if full else ""
 
 
 def _has_wal(path: Path) -> bool:

@@ -87,9 +87,20 @@ def complete_all(jobs: Iterable[Job]) -> None:
 class GroupWriter:
     """Runs queued functions on one thread. A function's future is done after the transaction committed or failed."""
 
-    def __init__(self, database: SqliteDatabase, timeout: float, reserved: ReservedSpace, scrubbing: Scrubbing) -> None:
-        """Start the thread. A queued function waits at most `timeout` seconds for database locks of other processes."""
+    def __init__(
+        self,
+        database: SqliteDatabase,
+        timeout: float,
+        reserved: ReservedSpace,
+        scrubbing: Scrubbing,
+        reopen: Callable[[], None],
+    ) -> None:
+        """Start the thread. A queued function waits at most `timeout` seconds for database locks of other processes.
+
+        `reopen`: called while its connection is closed, because SQLite has opened a file read-only.
+        """
         self.workload = Workload()
+        self._reopen = reopen
         self._reserved = reserved
         self._scrubbing = scrubbing
         self._database = database
@@ -197,6 +208,8 @@ class GroupWriter:
                 self._database.require_in_place()
                 if self._database.connect(reuse_if_open=True):
                     self._connection.set_busy_timeout(POLL_MILLISECONDS)
+                if self._connection.readonly("main"):  # BEGIN IMMEDIATE would succeed
+                    raise apsw.ReadOnlyError
                 self._database.execute_sql("BEGIN IMMEDIATE")
             except (*ERRORS, Unavailable) as error:
                 jobs = self._fail_expired(jobs, error)
@@ -209,6 +222,8 @@ class GroupWriter:
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
+        if isinstance(driver_error(error), apsw.ReadOnlyError):
+            self._reopen()
         if self._release_space(jobs, self._translated(error)):
             return jobs
         now = time.monotonic()

@@ -2,13 +2,15 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
-from musicsvc.errors import Failure, Unavailable
+from musicsvc.errors import Failure, ReadOnly, Unavailable
 from musicsvc.store.engine.sql import T, bind, current, perform
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.files import BUSY_SECONDS, SqliteDatabase, close
@@ -19,6 +21,8 @@ from musicsvc.store.engine.store import CLOSING, Store, enqueue, queued
 from musicsvc.store.engine.url import SQLITE
 
 READERS = 6
+REOPEN_SECONDS = 0.2  # for the running reads to end
+LOOK_SECONDS = 1.0  # between two looks of health checks whether the database can be written
 # Savepoint journals in memory and a checkpoint only every 16 MB save a quarter of the CPU time of writing plays.
 WRITER_PRAGMAS: dict[str, object] = {
     "journal_mode": "WAL",
@@ -54,8 +58,9 @@ class SqliteStore(Store):
         pragmas = WRITER_PRAGMAS | ({"synchronous": "NORMAL"} if log else {})
         database = SqliteDatabase(self.path, pragmas, statements=WRITER_STATEMENTS)
         self._scrubbing = Scrubbing(self.path)
-        self._writer = GroupWriter(database, BUSY_SECONDS, self._reserved, self._scrubbing)
+        self._writer = GroupWriter(database, BUSY_SECONDS, self._reserved, self._scrubbing, self._reopen)
         self.workload = self._writer.workload
+        self._next_look, self._fault = 0.0, ""  # of health checks
 
     def _examine(self, *, log: bool) -> None:
         """Raise Failure if the file is unusable. On a full disk, first free reserved space that SQLite needs."""
@@ -82,6 +87,45 @@ class SqliteStore(Store):
 
     def read(self, unit: Callable[[], T], *, within: float | None = None, patient: bool = True) -> Future[T]:  # noqa: ARG002 - waits are short
         return enqueue(self._pool, self._read, unit)
+
+    def probe(self, unit: Callable[[], T], *, within: float) -> Future[T]:  # noqa: ARG002 - waits are short
+        return enqueue(self._pool, self._probe, unit)
+
+    def _probe(self, unit: Callable[[], T]) -> T:
+        """Call `unit`. Raises ReadOnly if the database cannot be written, which is looked at once a second."""
+        result = self._read(unit)
+        if time.monotonic() >= self._next_look:
+            self._next_look, fault = time.monotonic() + LOOK_SECONDS, files.write_fault(self.path)
+            if self._fault and not fault:
+                self._writer.submit(self._note_recovery, counters_only=True)  # SQLite decides
+            else:
+                self._fault = fault
+        if self._fault:
+            raise ReadOnly(self._fault)
+        return result
+
+    def _note_recovery(self) -> None:
+        self._fault = ""
+
+    def _reopen(self) -> None:
+        """Close all connections for a moment if the disk can be written: those opened before are read-only together."""
+        everybody = threading.Barrier(READERS + 1, self._reopen_watch, REOPEN_SECONDS)
+
+        def leave() -> None:
+            self._readers.close()
+            everybody.wait()
+
+        with suppress(RuntimeError, Failure):  # a long read goes on, or the store is closing
+            if not files.write_fault(self.path):
+                for _ in range(READERS):
+                    self._pool.submit(leave)
+                everybody.wait()
+
+    def _reopen_watch(self) -> None:
+        with self._watch_lock:
+            if self._watch is not None:
+                close(self._watch)
+                self._watch = self._open_watch()
 
     def _read(self, unit: Callable[[], T]) -> T:
         self._readers.require_in_place()
