@@ -67,10 +67,8 @@ def test_any_certificate_is_accepted_and_a_public_url_does_not_matter(
     assert found.pop("milliseconds") >= 0
     assert found == {"url": f"https://127.0.0.1:{port}/healthz", "ok": True, "status": 200, "message": None}
     assert bare("healthcheck", "--url", f"https://localhost:{port}/", "-q").stderr == ""
-    assert (
-        f"http://127.0.0.1:{port}/healthz: no response"
-        in bare("healthcheck", "--url", f"http://127.0.0.1:{port}", expect=1).stderr
-    )
+    told = f"http://127.0.0.1:{port}/healthz: 400 This port expects HTTPS"
+    assert told in bare("healthcheck", "--url", f"http://127.0.0.1:{port}", expect=1).stderr
 
 
 def test_the_server_that_runs_is_found_whatever_its_options_are(

@@ -10,7 +10,7 @@ from contextlib import suppress
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 from musicsvc.server.network.protocol import LINGERING_SECONDS, HttpServer
-from musicsvc.server.network.raw_responses import busy
+from musicsvc.server.network.raw_responses import busy, encoded, not_encrypted
 from musicsvc.server.peer import served_over_https
 
 BATCH = 16  # connections accepted in a row before the event loop continues with requests
@@ -18,6 +18,7 @@ EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 RETRY_SECONDS = 0.1  # until the next attempt if the system is out of files or memory
 MAX_REJECTED = 64  # rejected connections kept open at once
 REJECTED_SECONDS = 1.0  # for a rejected client to read its 503; closing at once could discard the response
+TLS_BEGIN = b"\x16"  # a record of the handshake
 WARNING_SECONDS = 10.0  # between two warnings
 
 
@@ -99,13 +100,36 @@ class Acceptor:
         task.add_done_callback(self._connecting.pop)
 
     async def _handshake(self, slot: Slot) -> None:
-        """Pass the connection to the HTTP server, after the TLS handshake if TLS is enabled."""
+        """Pass the connection to the HTTP server, after the TLS handshake if TLS is enabled. Refuse plain HTTP then."""
         try:
+            if self._tls is not None and (first := await self._peek(slot.socket)) != TLS_BEGIN:
+                self._refuse(slot) if first else self._drop(slot)
+                return
             await self._loop.connect_accepted_socket(
                 lambda: self._server.connection(slot), slot.socket, ssl=self._tls, **self._tls_timeouts
             )
         except OSError:  # the handshake failed or timed out, or the connection was evicted
             self._drop(slot)
+
+    async def _peek(self, connection: socket.socket) -> bytes:
+        """Return the first byte of the client, which stays unread, or nothing if it has left. Raises OSError."""
+        with suppress(BlockingIOError):
+            return connection.recv(1, socket.MSG_PEEK)
+        arrived = asyncio.Event()
+        self._loop.add_reader(connection, arrived.set)
+        try:
+            async with asyncio.timeout(self._tls_timeouts["ssl_handshake_timeout"]):
+                await arrived.wait()
+        finally:
+            self._loop.remove_reader(connection)
+        return connection.recv(1, socket.MSG_PEEK)
+
+    def _refuse(self, slot: Slot) -> None:
+        """Answer plain HTTP with 400, and note it like other requests that are not valid HTTP."""
+        body, headers = not_encrypted()
+        self._server.dispatcher.stages.note_unreadable(slot.address, 400, len(body), headers)
+        self._slots.release(slot)
+        self._send_last(slot.socket, encoded(400, body, headers))
 
     def _drop(self, slot: Slot) -> None:
         self._slots.release(slot)
@@ -119,8 +143,12 @@ class Acceptor:
         if self._tls is not None:
             connection.close()
             return
+        self._send_last(connection, busy(hsts=served_over_https(self._server.settings)))
+
+    def _send_last(self, connection: socket.socket, response: bytes) -> None:
+        """Send a response, and close the connection after the client could read it."""
         with suppress(OSError):
-            connection.send(busy(hsts=served_over_https(self._server.settings)))
+            connection.send(response)
             connection.shutdown(socket.SHUT_WR)
         self._rejected.append(connection)
         if len(self._rejected) > MAX_REJECTED:

@@ -340,12 +340,12 @@ class HttpServer(Server):
     def __init__(self, dispatcher: Dispatcher, settings: ServerSettings, slots: ConnectionSlots) -> None:
         super().__init__(dispatcher, **OPTIONS)
         self.settings = settings
-        self._dispatcher = dispatcher
+        self.dispatcher = dispatcher
         self._slots = slots
 
     def connection(self, slot: Slot) -> HttpConnection:
         loop = asyncio.get_running_loop()
-        return HttpConnection(self, slot, self._slots, self.settings, self._dispatcher, loop=loop, **self._kwargs)
+        return HttpConnection(self, slot, self._slots, self.settings, self.dispatcher, loop=loop, **self._kwargs)
 
     def _make_request(self, message: RawRequestMessage, *parts: Any) -> BaseRequest:
         return super()._make_request(NO_REQUEST if message is ERROR else message, *parts)

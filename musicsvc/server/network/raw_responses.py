@@ -1,5 +1,7 @@
 """Responses that no endpoint produces: to invalid HTTP, late requests and rejected connections."""
 
+from http import HTTPStatus
+
 import orjson
 from aiohttp import hdrs
 
@@ -15,6 +17,7 @@ TEXTS = {
     431: f"The head of the request is larger than {MAX_HEAD // 1024} KiB.",
     INTERNAL: "An internal error occurred.",
 }
+NOT_ENCRYPTED = "This port expects HTTPS: begin the address with https:// in place of http://."
 BUSY = "Too many connections are open. Try again in a second."
 
 
@@ -26,9 +29,19 @@ def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
 def busy(*, hsts: bool) -> bytes:
     """Return the bytes of the 503 response to a connection that is rejected because too many are open."""
     body, headers = _error(BUSY, hsts=hsts)
-    headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.RETRY_AFTER: "1", hdrs.CONNECTION: "close"}
+    return encoded(503, body, headers | {hdrs.RETRY_AFTER: "1"})
+
+
+def not_encrypted() -> tuple[bytes, dict[str, str]]:
+    """Return the body and headers of the 400 response to plain HTTP on a port for TLS."""
+    return _error(NOT_ENCRYPTED, hsts=False)
+
+
+def encoded(status: int, body: bytes, headers: dict[str, str]) -> bytes:
+    """Return the bytes of a response, the last one of its connection."""
+    headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.CONNECTION: "close"}
     lines = [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join(["HTTP/1.1 503 Service Unavailable", *lines, "", ""]).encode("ascii") + body
+    return "\r\n".join([f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *lines, "", ""]).encode("ascii") + body
 
 
 def _error(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:

@@ -241,7 +241,7 @@ async def test_failed_handshakes_leave_nothing(
             client.close()
     async with connected(program.root, trusting) as wire:
         assert await ask(wire) == 200
-        assert sockets(program) <= before + 20
+        assert sockets(program) <= before + 20 + 20  # those that have got a response are open for a moment longer
         until(lambda: sockets(program) == before + 1)
         assert await ask(wire) == 200
     await asyncio.sleep(0.05)  # the last connection of this test is being closed

@@ -1,6 +1,7 @@
 """HTTPS served by the program, and plain HTTP refused (docs/proxy.md)."""
 
 import asyncio
+import re
 import ssl
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
+from musicsvc.server.network.raw_responses import NOT_ENCRYPTED
 from musicsvc.server.serving import Source
 from musicsvc.server.worker import Configuration
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
+from tests.support.serving import StartServer
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
@@ -90,11 +93,53 @@ async def test_tls_is_served_on_a_hosted_service(
             for target, status in ((ALBUMS, 200), ("/nothing", 404), ("/api/v1/artists", 200)):
                 await wire.send(request("GET", target))
                 assert (await wire.answer()).status == status
-        async with connected(root) as wire:  # plain HTTP to a TLS port gets no answer
-            await wire.send(request("GET", ALBUMS))
-            assert b"HTTP" not in await wire.rest()
     finally:
         await asyncio.wait_for(app.stop(), 30)
+
+
+PLAIN = {
+    "a request": request("GET", ALBUMS),
+    "a large body": request("POST", ALBUMS, body=b"x" * 50_000),
+    "a byte": b"\0",
+    "another protocol": b"SSH-2.0-x\r\n",
+}
+
+
+@pytest.mark.parametrize("sent", PLAIN.values(), ids=PLAIN)
+async def test_plain_http_to_a_tls_port_is_told_in_one_sentence_and_closed(
+    certified: tuple[str, str], authority: trustme.CA, start_server: StartServer, sent: bytes
+) -> None:
+    cert, key = certified
+    client = await start_server(Settings(server=Server.model_validate({"tls_cert": cert, "tls_key": key})))
+    async with connected(client.root.replace("https://", "http://")) as wire:
+        await wire.send(sent)
+        answer = await wire.answer()
+        assert (answer.status, answer.headers["Connection"]) == (400, "close")
+        assert answer.json == {"status": "error", "message": NOT_ENCRYPTED, "errors": {}}
+        assert "Strict-Transport-Security" not in answer.headers
+        assert await wire.rest() == b""
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    async with connected(client.root, trusting) as wire:
+        await wire.send(request("GET", "/metrics"))
+        assert re.search(rb'(?m)^musicsvc_requests_total\{.*status="400"\} 1\.0$', (await wire.answer()).body)
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"\x16", b"\x16\x03\x01\x40\x00" + bytes(900)], ids=["nothing", "a byte", "garbage"]
+)
+async def test_a_client_that_ends_no_handshake_is_left_in_time_without_an_answer(
+    certified: tuple[str, str], start_server: StartServer, sent: bytes
+) -> None:
+    cert, key = certified
+    server = {"tls_cert": cert, "tls_key": key, "handshake_timeout": 0.3}
+    client = await start_server(Settings(server=Server.model_validate(server)))
+    for ends in (False, True):
+        async with connected(client.root.replace("https://", "http://")) as wire:
+            await wire.send(sent)
+            if ends:
+                wire.end()
+            assert b"HTTP" not in await wire.rest()
 
 
 def test_faulty_tls_files_are_named(certified: tuple[str, str], tmp_path: Path) -> None:
