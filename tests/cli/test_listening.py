@@ -38,7 +38,7 @@ def test_an_album_has_its_hours_and_milestones(run: Run, made: Catalog) -> None:
         "likes                0; given in these days",
         "reposts              0; given in these days",
         "skips                0; of 0 with a duration",
-        "heard of the track   -",
+        "completion           -",
         "plays per listener   501.0",
         "new listeners        2; first play in this period",
         "returning listeners  0; had played before",
@@ -62,7 +62,7 @@ def test_completion_and_listeners_are_lines_of_text() -> None:
     nothing_reached: dict[str, object] = {"plays": [], "best_day": None}
     assert listening.lines({"listening": counts | people, "milestones": nothing_reached}) == {
         "skips": "1,234; of 56,789 with a duration",
-        "heard of the track": "61.5 %; on average, median 70.0 %",
+        "completion": "61.5 %; on average, median 70.0 %",
         "plays per listener": "3.5",
         "new listeners": "2,345; first play in this period",
         "returning listeners": "6,789; had played before",

@@ -13,7 +13,7 @@ from musicsvc.reports.tables import JSON
 from tests.reports.pictures import contrast
 from tests.reports.test_pdf import card, content, pages
 
-HEARD = [card("Heard of the track", "51.7 %", "on average, median 50.0 %"), card("Skips", "41")]
+HEARD = [card("Completion", "51.7 %", "on average, median 50.0 %"), card("Skips", "41")]
 BEST = {"date": "2026-02-14", "plays": 1312}
 
 
@@ -70,12 +70,12 @@ def test_large_numbers_get_smaller_in_the_cells(digits: int) -> None:
 
 
 def test_figures_that_are_unknown_are_dashes() -> None:
-    unknown = card("Heard of the track", None)
+    unknown = card("Completion", None)
     found = pdf.page_data(content() | {"listening_cards": [*HEARD, unknown]})["listening"]
     assert [(card["label"], card["value"], card["note"]) for card in found] == [
-        ("Heard of the track", "51.7 %", "on average, median 50.0 %"),
+        ("Completion", "51.7 %", "on average, median 50.0 %"),
         ("Skips", "41", ""),
-        ("Heard of the track", "–", ""),
+        ("Completion", "–", ""),
     ]
 
 
@@ -120,7 +120,7 @@ def test_releases_have_a_line_each_and_tables_of_at_most_four() -> None:
 def test_no_table_of_the_parts_is_broken(paper: str) -> None:
     texts = pages(pdf.render(detailed(6), paper))
     whole = " ".join(texts)
-    assert "Heard of the track 51.7 %" in texts[0]
+    assert "Completion 51.7 %" in texts[0]
     assert (
         sum("Mon 0 0 0" in text and f"Sun {' '.join(str(6 * hour) for hour in range(24))}" in text for text in texts)
         == 1

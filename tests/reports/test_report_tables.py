@@ -72,7 +72,7 @@ def test_a_workbook_has_a_sheet_for_each_table() -> None:
     ]
     assert sheets["top albums"] == [[*RANKED, *albums, "First play"]]
     assert sheets["top artists"] == [[*RANKED, "First play"], [8, "=1+1", 90, 9, 4, None, None]]
-    skips = [["Skips", 5], ["Heard of the track", 51.7], ["Median of the share heard", None]]
+    skips = [["Skips", 5], ["Completion", 51.7], ["Median completion", None]]
     assert sheets["listening"] == [["Figure", "Value"], *skips]
     assert sheets["hours"][0] == ["UTC", *(f"{hour:02}:00" for hour in range(24))]
     assert [row[1:] for row in sheets["hours"][1:]] == REPORT["hours"]["hours"]

@@ -38,7 +38,7 @@ TITLES = {403: "Not allowed", 404: "Page not found", 405: "Not possible", 429: "
 PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
 # The navigation; links without a page are left out.
 LINKS = (
-    (Access.SESSION, "/insights", "Figures"),
+    (Access.SESSION, "/insights", "Insights"),
     (Access.DEVELOPER, "/import", "Import"),
     (Access.SESSION, "/settings/developers", "Developers"),
     (Access.SESSION, "/settings", "Settings"),

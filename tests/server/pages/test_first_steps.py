@@ -113,3 +113,44 @@ async def test_a_shared_report_without_plays_is_one_sentence(developer: Person, 
     shown = HtmlPage((await developer.browser.get(link.removeprefix(developer.browser.root))).body)
     assert f"Nobody has played this {kind} yet." in shown.text
     assert (shown.figures, shown.tables) == ({}, [])
+
+
+API_WORDS = re.compile(r"`|\b(POST|PATCH|GET|DELETE) ?/|/api/v1|\bmusicsvc [a-z]+ |--[a-z]{3}|\b[a-z]+_[a-z_]+\b")
+
+
+@on_shared_loop
+async def test_pages_of_labels_have_no_words_of_the_api(developer: Person) -> None:
+    artist, album, track = developer.do(add)
+    paths = [f"/insights/{kind}/{row}" for kind, row in (("artist", artist), ("album", album), ("track", track))]
+    before, now = [*paths], developer.shared.clock.now()
+    paths += [f"{path}/{page}" for path in paths for page in ("edit", "delete")]
+    paths += [f"/insights/{kind}/new" for kind in ("artist", "album", "track")]
+    paths += [f"/insights/artist/{page}" for page in ("merge", "split")]
+    paths += [
+        "/insights",
+        "/insights/tracks",
+        "/insights?q=air",
+        "/insights/duplicates",
+        "/insights/compare",
+        "/import",
+    ]
+    paths += ["/settings", "/settings/data", "/settings/developers"]
+    wrong = [f"{before[0]}?from=2026-02-01&to=2026-01-01", "/insights/tracks?sort=x", "/insights/compare?kind=x&ids=y"]
+
+    async def check(*some: str) -> None:
+        for path in some:
+            text = HtmlPage((await developer.browser.get(path)).body).text
+            assert not API_WORDS.findall(text.replace("/settings/developers", "")), path
+            assert "Figures" not in text, path
+
+    await check(*paths, *wrong)
+    developer.do(lambda _: (
+        record([PlayOf(track, now, "x")]),
+        Track.update(album=album).where(Track.id == track).execute(),
+    ))  # fmt: skip
+    await check("/insights", *before, *wrong)
+    nobody = developer.do(lambda user: Artist.update(manager=None).where(Artist.manager == user.id).execute())
+    assert nobody
+    await check("/insights")
+    refused = await developer.browser.get("/imports/999999/undo")
+    assert not API_WORDS.findall(HtmlPage(refused.body).text)

@@ -84,8 +84,8 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
     within = [
         ("plays with a duration", 1, of.plays_with_duration),
         ("skips", 2, of.skips),
-        ("heard of the track", 3.5, of.mean),
-        ("median of the share heard", 4.5, of.median),
+        ("completion", 3.5, of.mean),
+        ("median completion", 4.5, of.median),
         ("plays per listener", 5.5, of.plays_per_listener),
         *(
             (f"plays on {name}s at {hour:02}:00", plays[day][hour] + 1, plays[day][hour])

@@ -28,7 +28,7 @@ from musicsvc.store.security.security_events import Actor, Administrator
 from musicsvc.wording import quantity
 
 MOST_ROWS = 1_000_000
-TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or import it on the server: musicsvc import."
+TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or ask the operator to import it."
 GONE = "The file is not there any more. Upload it again."
 BROKEN = "An internal error occurred. Report it to the operator of this service."
 STOPPING = "The service stops. Continue the import when it is back: rows that are in are not added twice."
@@ -42,6 +42,8 @@ REMEDIES = {
     "say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY": "choose how dates are written",
     "--create-missing creates it": "choose to create what is missing",
     "name a listener for the whole file with --listener": "name a listener for the whole file",
+    " (run: musicsvc import playlists)": "",
+    " (--strict)": "",
 }
 Report = dict[str, Any]
 
@@ -116,7 +118,7 @@ class _Task:
         """Return the message of a failure without remedies of the command line and the name of the file."""
         message, path = failure.what if isinstance(failure, UnclearError) else failure.message, str(self._path)
         plain = message.removeprefix(f"{path}: ").replace(path, "the file")
-        return plain[:1].upper() + plain[1:]
+        return _in_words(plain[:1].upper() + plain[1:])
 
     def _heed(self) -> None:
         """Raise StoppedError if the task must stop. Call outside of transactions."""
@@ -230,7 +232,7 @@ class _Task:
 
 
 def _in_words(line: str) -> str:
-    """Replace the remedies of the command line in the reason of a refusal."""
+    """Replace the remedies of the command line in a message."""
     for option, remedy in REMEDIES.items():
         line = line.replace(option, remedy)
     return line
@@ -262,7 +264,7 @@ def _result(summary: ImportSummary) -> Report:
         "more_reasons": len({(each.member, each.kind) for each in summary.refused}) - len(reasons),
         "notes": [
             *(remark.what for remark in summary.readings),
-            *summary.account(),
+            *map(_in_words, summary.account()),
         ],
         "doubts": _doubts(summary),
         "objections": summary.objections,
