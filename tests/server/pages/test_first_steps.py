@@ -144,10 +144,8 @@ async def test_pages_of_labels_have_no_words_of_the_api(developer: Person) -> No
             assert "Figures" not in text, path
 
     await check(*paths, *wrong)
-    developer.do(lambda _: (
-        record([PlayOf(track, now, "x")]),
-        Track.update(album=album).where(Track.id == track).execute(),
-    ))  # fmt: skip
+    developer.do(lambda _: record([PlayOf(track, now, "x")]))
+    developer.do(lambda _: Track.update(album=album).where(Track.id == track).execute())
     await check("/insights", *before, *wrong)
     nobody = developer.do(lambda user: Artist.update(manager=None).where(Artist.manager == user.id).execute())
     assert nobody
