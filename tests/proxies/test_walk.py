@@ -121,7 +121,7 @@ OF_OTHER_STATES = {
     "POST /insights/artist/split",
     "POST /insights/artist/{id}/delete",
     "POST /settings/delete",
-    "POST /settings/developers/access",
+    "POST /settings/access",
 }
 
 

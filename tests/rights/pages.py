@@ -300,11 +300,13 @@ PAGES: Mapping[str, PageRight] = {
     "GET /reports/{link}": PageRight(report_link),
     "POST /settings/share-links/{id}/end": PageRight(report_link, stranger=404),
     "GET /settings/developers": ANYBODY,
-    "POST /settings/developers/access": PageRight(
+    "GET /settings/access": PageRight(status=303, others={REVOKED: 200}),  # the others have access already
+    "POST /settings/access": PageRight(
         form=lambda _: {"use_case": "a page", "volume": "few", "organization": "Label"},
-        status=409,  # the others have access already
+        status=409,
         others={REVOKED: 303},
     ),
+    "POST /settings/purpose": _act(lambda _: {}, {"purpose": "music"}),
     "POST /settings/developers/tokens": PageRight(
         form=lambda _: {"name": "laptop", "password": PASSWORD}, status=200, others={REVOKED: NEEDS_API_ACCESS}
     ),

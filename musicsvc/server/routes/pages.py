@@ -36,7 +36,7 @@ SETTINGS = "/settings"
 COMPARE = "/insights/compare"
 DATA, DELETE = "/settings/data", "/settings/delete"
 OFFER, HAND_OVER = "/settings/offers/{id}", "/insights/artist/{id}/hand-over"
-DEVELOPERS = "/settings/developers"
+DEVELOPERS, ACCESS = "/settings/developers", "/settings/access"
 TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
 
 
@@ -84,7 +84,9 @@ ROUTES: tuple[Route, ...] = (
     page("POST", f"{OFFER}/refuse", leaving.refuse, SESSION, find=offers.get_received),
     page("POST", f"{OFFER}/take-back", leaving.take_back, SESSION, find=offers.get_sent),
     page("GET", DEVELOPERS, developers.show, SESSION),
-    page("POST", f"{DEVELOPERS}/access", developers.request_access, SESSION, form=DEVELOPERS),
+    page("GET", ACCESS, home.show_request, SESSION),
+    page("POST", ACCESS, home.request_access, SESSION, form=ACCESS),
+    page("POST", f"{SETTINGS}/purpose", home.choose, SESSION, form="/"),
     page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, form=DEVELOPERS, password=PasswordOf.CALLER),
     page("GET", TOKEN, developers.show_token, SESSION, find=tokens.get_own),
     page("POST", f"{TOKEN}/regenerate", developers.regenerate_token, SESSION, find=tokens.get_own, form=TOKEN,

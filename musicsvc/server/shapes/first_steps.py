@@ -24,5 +24,5 @@ def first_play(caller: SessionIdentity, *, tracks: bool, token: bool, path: str 
         Step(f"Import {plays}" if caller.reports_plays else f"Ask to import {plays}", "/import", done=False),
         Step("Or let a player or shop report each play, with an access token of yours", "/settings/developers", token),
     ]
-    access = Step("Ask for access, to add music and plays", "/settings/developers", caller.api_access)
+    access = Step("Ask for access, to add music and plays", "/settings/access", caller.api_access)
     return [access, *(each if caller.api_access else each._replace(path=None) for each in steps)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from shlex import quote
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from peewee import IntegrityError
 
@@ -19,6 +19,7 @@ from musicsvc.store.security.security_events import Actor, Kind
 
 LONGEST = {"use_case": 500, "volume": 100, "organization": 500, "reason": 1_000}
 RequestState = Literal["pending", "approved", "denied"]
+AccessState = Literal["granted", "pending", "denied", "withdrawn", "none"]
 PAUSE = DAY  # after a denied request, before the account may ask again
 
 
@@ -157,6 +158,15 @@ def asks_again_at(latest: AccessRequest | None) -> int:
     """Return the time from which an account may ask again after its newest request was denied, otherwise 0."""
     denied_at = latest.decided_at if latest is not None and latest.state == "denied" else None
     return 0 if denied_at is None else denied_at + PAUSE
+
+
+def state_of(user: User, latest: AccessRequest | None) -> AccessState:
+    """Return whether the account has access or, by its newest request, whether it may get it."""
+    if user.api_access:
+        return "granted"
+    if latest is None:
+        return "none"
+    return "withdrawn" if latest.state == "approved" else cast("Literal['pending', 'denied']", latest.state)
 
 
 def latest_own_request(*, actor: Identity) -> AccessRequest:

@@ -1,7 +1,7 @@
 """Accounts: creation, lookup, passwords and suspension."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from peewee import IntegrityError
 
@@ -14,6 +14,7 @@ from musicsvc.store.security import security_events, sessions
 from musicsvc.store.security.security_events import Actor, Administrator, Kind
 from musicsvc.wording import name_problem
 
+Purpose = Literal["music", "program"]
 NAME_LENGTH = 100
 TAKEN = "The email has already been taken."
 
@@ -144,6 +145,11 @@ def set_password(
     sessions.end_all(user.id, but=session_id)
     PasswordLink.delete().where(PasswordLink.user == user.id).execute()
     security_events.add("password.set", account_id=user.id, now=now, actor=actor)
+
+
+def set_purpose(user_id: int, purpose: Purpose) -> None:
+    """Store what the account is for, by which pages choose their words."""
+    User.update(purpose=purpose).where(User.id == user_id).execute()
 
 
 def edit(

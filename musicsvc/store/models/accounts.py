@@ -15,7 +15,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class User(Table):
-    """An account. `email_key` is the normalized e-mail, by which it is found."""
+    """An account. `email_key` is the normalized e-mail, by which it is found. `purpose`: music, program, or None."""
 
     id = BigAutoField()
     email = TextField()
@@ -30,6 +30,7 @@ class User(Table):
     suspended_reason = TextField(null=True)
     created_at = BigIntegerField()
     external_id = TextField(null=True, unique=True)
+    purpose = TextField(null=True)
 
     class Meta:
         table_name = "account"

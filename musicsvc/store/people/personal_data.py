@@ -28,7 +28,7 @@ SECTIONS: dict[str, Section] = {
     "account": Section(
         _columns(
             "id email display_name avatar admin api_access reports_plays suspended_at suspended_reason created_at"
-            " external_id"
+            " external_id purpose"
         ),
         "account WHERE id = ?",
     ),

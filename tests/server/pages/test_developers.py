@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
-HOME = "/settings/developers"
+HOME, ACCESS = "/settings/developers", "/settings/access"
 SCRIPT = "<script>alert(1)</script>"
 VALUE = re.compile(r"msvc_[0-9A-Za-z]{46}")
 REQUEST = {"use_case": "A page of figures", "volume": "5,000 a day", "organization": "Label"}
@@ -53,8 +53,8 @@ async def create(person: Person, **changes: Any) -> Answer:
 async def test_a_request_for_access_is_followed_to_its_answer(person: Person) -> None:
     now = person.shared.clock.now()
     assert "You have no token." in await page(person)
-    sent = await person.browser.post(f"{HOME}/access", REQUEST)
-    assert (sent.status, sent.headers["Location"]) == (303, HOME)
+    sent = await person.browser.post(ACCESS, REQUEST)
+    assert (sent.status, sent.headers["Location"]) == (303, "/")
     waiting = await page(person)
     assert "Your request was sent." in waiting
     assert "You asked for access on 1 Mar 2026." in waiting
@@ -68,7 +68,7 @@ async def test_a_request_for_access_is_followed_to_its_answer(person: Person) ->
     assert "was denied on 28 Feb 2026" in denied
     assert "too vague &lt;script&gt;alert(1)&lt;/script&gt;" in denied
 
-    assert (await person.browser.post(f"{HOME}/access", REQUEST)).status == 303
+    assert (await person.browser.post(ACCESS, REQUEST)).status == 303
     person.do(lambda _: api_access.approve(person.email, now=now))
     assert "Create a token" in await page(person)
     person.do(lambda user: api_access.revoke(user, now=now))
@@ -79,7 +79,7 @@ async def test_a_request_for_access_is_followed_to_its_answer(person: Person) ->
 
 @on_shared_loop
 async def test_a_faulty_request_is_shown_again_with_what_was_typed(person: Person) -> None:
-    answer = await person.browser.post(f"{HOME}/access", {**REQUEST, "use_case": " ", "volume": SCRIPT * 11})
+    answer = await person.browser.post(ACCESS, {**REQUEST, "use_case": " ", "volume": SCRIPT * 11})
     shown = text(answer)
     assert answer.status == 422
     assert re.findall(r'class="error" id="(\w+)-error"', shown) == ["use_case", "volume"]
@@ -87,8 +87,8 @@ async def test_a_faulty_request_is_shown_again_with_what_was_typed(person: Perso
     assert f'value="{SCRIPT * 11}"' in shown
     assert 'value="Label"' in shown
 
-    assert (await person.browser.post(f"{HOME}/access", REQUEST)).status == 303
-    twice = await person.browser.post(f"{HOME}/access", REQUEST)
+    assert (await person.browser.post(ACCESS, REQUEST)).status == 303
+    twice = await person.browser.post(ACCESS, REQUEST)
     assert (twice.status, f"A request by {person.email} is pending already." in text(twice)) == (409, True)
 
 

@@ -47,7 +47,7 @@ async def test_an_error_page_signed_out_leads_to_sign_in_and_sets_no_cookie(shar
 
 async def test_a_form_that_has_expired_is_shown_again_with_what_was_typed(office: Office) -> None:
     typed = {"use_case": "A player & more", "volume": "77 a day", "organization": "Engines", "form_token": "00" * 48}
-    answer = await office.browser.post("/settings/developers/access", typed)
+    answer = await office.browser.post("/settings/access", typed)
     page = HtmlPage(answer.body)
     assert answer.status == 403
     assert "The form has expired." in page.text
@@ -55,7 +55,7 @@ async def test_a_form_that_has_expired_is_shown_again_with_what_was_typed(office
     assert (values["volume"], values["organization"]) == ("77 a day", "Engines")
     assert "A player & more" in page.text
     typed["form_token"] = values["form_token"] or ""
-    assert (await office.browser.post("/settings/developers/access", typed)).status == 303
+    assert (await office.browser.post("/settings/access", typed)).status == 303
 
     hidden = await office.browser.post("/settings/password", {"password": PASSWORD, "form_token": "00" * 48})
     assert hidden.status == 403

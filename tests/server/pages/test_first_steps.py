@@ -44,7 +44,7 @@ async def done(person: Person, path: str) -> list[bool]:
 async def test_first_steps_stand_in_place_of_zeros_and_lead_on(person: Person) -> None:
     shown, steps = await page(person, "/insights")
     assert "You manage no artist yet" in shown.text
-    assert [target for _, target in steps] == ["/settings/developers", None, None, None]  # all wait for access
+    assert [target for _, target in steps] == ["/settings/access", None, None, None]  # all wait for access
     person.do(lambda user: api_access.grant(user, now=1))
     assert [target for _, target in (await page(person, "/insights"))[1]] == [
         "done",

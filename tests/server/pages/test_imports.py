@@ -344,7 +344,7 @@ async def test_accounts_without_access_are_led_to_ask_for_it(person: Person) -> 
         await person.browser.post("/import", {"file": ("songs.csv", SHEET)}),
     ):
         assert (answer.status, "The account has no API access." in text(answer)) == (403, True)
-        assert 'href="/settings/developers">Ask for API access' in text(answer)
+        assert 'href="/settings/access">Ask for access' in text(answer)
     home = await person.browser.get("/settings/developers")
     assert 'href="/import"' not in text(home)
     person.do(lambda user: api_access.grant(user, now=1))

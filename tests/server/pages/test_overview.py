@@ -182,6 +182,8 @@ async def test_who_manages_nothing_sees_what_to_do(world: World) -> None:
     world.browser.cookies["musicsvc"] = add_session(shared, add_account(shared, "nobody@label.test"))
     page = HtmlPage((await world.browser.get("/insights")).body)
     assert "You manage no artist yet" in page.text
+    assert "/" in page.links()
+    assert "/api/v1" not in page.text
     assert "You have no tracks yet." in HtmlPage((await world.browser.get("/insights/tracks")).body).text
     assert (await world.browser.get("/insights/artists/csv")).body.count(b"\n") == 1
     world.browser.cookies.update(kept)

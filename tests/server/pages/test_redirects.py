@@ -34,7 +34,7 @@ async def test_each_form_leads_to_a_page_and_says_what_it_did(office: Office) ->
     await send("/settings/name", display_name="Dora")
     await send(f"/settings/sessions/{other}/end")
     await send("/settings/sessions/end-others")
-    await send("/settings/developers/access", use_case="Charts", volume="Little", organization="None")
+    await send("/settings/access", use_case="Charts", volume="Little", organization="None")
     await send(f"/admin/accounts/{office.admin}/grant-access")
     own, _ = office.token(office.admin, "own")
     await send(f"/settings/developers/tokens/{own}/delete")
@@ -53,7 +53,7 @@ async def test_each_form_leads_to_a_page_and_says_what_it_did(office: Office) ->
         (303, "/settings", "Your display name is changed."),
         (303, "/settings", "That browser is signed out."),
         (303, "/settings", "All other browsers are signed out."),
-        (303, "/settings/developers", "Your request was sent. The decision will be shown here."),
+        (303, "/", "Your request was sent. The decision will be shown here."),
         (303, f"/admin/accounts/{office.admin}", f"ann@{domain} has API access."),
         (303, "/settings/developers", "The token own is deleted. Requests with it are refused from now on."),
         (200, None),  # a page with a link for the new account

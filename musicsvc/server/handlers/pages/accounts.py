@@ -50,9 +50,18 @@ def register(
 ) -> SignedIn:
     """Create an account and sign in. Ends the session that the browser had."""
     granted = settings.registration.grants_access
-    user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, actor="page")
+    user = users.create(
+        body.email,
+        display_name=body.display_name,
+        password_hash=prepared,
+        api_access=granted,
+        now=now,
+        actor="page",
+    )
+    if body.purpose is not None:
+        users.set_purpose(user.id, body.purpose)
     session = _start(user, browser, caller, now)
-    return SignedIn("/", f"Welcome, {user.display_name}. Your account is ready.", session)
+    return SignedIn("/", f"Your account is ready.", session)
 
 
 def show_password(subject: User) -> View:

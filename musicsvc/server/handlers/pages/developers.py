@@ -7,15 +7,16 @@ from typing import Literal
 
 from musicsvc.clock import DAY, HOUR, MINUTE
 from musicsvc.errors import Failure
-from musicsvc.server.schemas.pages.accounts import AccessForm, RegenerateForm, TokenForm
+from musicsvc.server.schemas.pages.accounts import RegenerateForm, TokenForm
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
-from musicsvc.store.accounts import api_access, sign_in, tokens, users
+from musicsvc.store.accounts import sign_in, tokens, users
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.accounts.tokens import State
 from musicsvc.store.activity import calls
 from musicsvc.store.activity.log import Log
-from musicsvc.store.models import AccessRequest, Token, User
+from musicsvc.store.dashboards import first_steps
+from musicsvc.store.models import Token
 from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import quantity
 
@@ -60,37 +61,21 @@ def moment_from(left: int) -> str:
     return f"in {text}" if left > 0 else f"{text} ago"
 
 
-def _access_state(user: User, latest: AccessRequest | None) -> str:
-    """Return granted, pending, denied, withdrawn or none. `latest`: the account's newest request for access."""
-    if user.api_access:
-        return "granted"
-    if latest is None:
-        return "none"
-    return latest.state if latest.state in {"pending", "denied"} else "withdrawn"
-
-
 def show(caller: SessionIdentity, now: int, activity_log: Log) -> View:
     """Show the state of API access, and the account's access tokens."""
     user = users.get(caller.user_id)
-    latest = api_access.latest_request(user)
+    found = first_steps.load(user.id)
     listed = tokens.list(user, limit=MOST_SHOWN)
     rows = _rows(reversed(listed), now, activity_log)
     values = {
-        "access": _access_state(user, latest),
-        "latest": latest,
-        "user": user,
+        "found": found,
+        "access": found.access,
+        "now": now,
         "tokens": [row for row in rows if row.state != "revoked"],
         "revoked": [row for row in rows if row.state == "revoked"],
         "most": MOST_SHOWN,
     }
     return View("developers.html", values)
-
-
-def request_access(body: AccessForm, caller: SessionIdentity, now: int) -> Redirect:
-    """Request API access."""
-    texts = body.use_case, body.volume, body.organization
-    api_access.request_own(caller.user_id, *texts, now=now, actor="page")
-    return Redirect(HOME, "Your request was sent. The decision will be shown here.")
 
 
 def create_token(body: TokenForm, verified: Credentials | None, site: Site, now: int) -> View:

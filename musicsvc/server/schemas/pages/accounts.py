@@ -11,6 +11,7 @@ from musicsvc.server.schemas.fields import DIGITS_ONLY, NameText, Query, Secret,
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.tokens import Scope
+from musicsvc.store.accounts.users import Purpose
 from musicsvc.wording import LONGEST_NAME
 
 LONGEST_PATH = 2_048
@@ -18,8 +19,17 @@ LONGEST_PATH = 2_048
 OWN_PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
 
 
+class PurposeForm(Form):
+    """The purpose of an account."""
+
+    purpose: Purpose
+
+
 class RegisterForm(RegisterIn, Form):
-    """The form to register, with the same fields and rules as registration over the API."""
+    """The form to register: the fields and rules of registration over the API, and a name and purpose, if given."""
+
+    display_name: Annotated[str, NameText(1, users.NAME_LENGTH)] | None = None
+    purpose: Purpose | None = None
 
 
 class NewPasswordForm(Form):
