@@ -49,19 +49,14 @@ def register(
     body: RegisterForm, prepared: str, settings: Settings, caller: SessionIdentity | None, browser: Browser, now: int
 ) -> SignedIn:
     """Create an account and sign in. Ends the session that the browser had."""
-    granted = settings.registration.grants_access
+    granted, name = settings.registration.grants_access, body.display_name
     user = users.create(
-        body.email,
-        display_name=body.display_name,
-        password_hash=prepared,
-        api_access=granted,
-        now=now,
-        actor="page",
+        body.email, display_name=name, password_hash=prepared, api_access=granted, now=now, actor="page"
     )
     if body.purpose is not None:
         users.set_purpose(user.id, body.purpose)
     session = _start(user, browser, caller, now)
-    return SignedIn("/", f"Your account is ready.", session)
+    return SignedIn("/", "Your account is ready.", session)
 
 
 def show_password(subject: User) -> View:
