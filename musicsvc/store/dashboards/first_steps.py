@@ -13,7 +13,7 @@ from musicsvc.store.catalog import artists
 from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.models import AccessRequest, Album, AlbumArtist, Artist, Token, Track, TrackArtist, User
 from musicsvc.store.plays.periods import to_date
-from musicsvc.store.plays.subjects import ACCOUNT, Subject
+from musicsvc.store.plays.subjects import ACCOUNT
 
 LOOKED_AT = 1_000  # albums and tracks of an account among which a cover is sought
 StepName = Literal["name", "purpose", "access", "catalog", "cover", "plays", "token", "call"]
@@ -58,7 +58,7 @@ def load(user_id: int) -> FirstSteps:
         used = tokens.where(Token.last_used_at.is_null(is_null=False))
         return found._replace(steps=steps | {"token": tokens.exists(), "call": used.exists()})
     coverless, covered = _cover(user_id)
-    first = first_plays.of_subject(Subject(ACCOUNT, user_id)) if manages else None
+    first = first_plays.by_id(ACCOUNT, [user_id]).get(user_id)
     steps |= {"catalog": coverless is not None, "cover": covered, "plays": first is not None}
     return found._replace(steps=steps, coverless=coverless, first_play=None if first is None else to_date(first))
 
