@@ -1,4 +1,4 @@
-"""What a request has sent in vain: the response names it, or it is an error if the client prefers that (RFC 7240)."""
+"""Names what a request has sent in vain, or makes errors of it if the client prefers that (RFC 7240)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ NO_BODY = "This request takes no body."
 
 
 class Handling(NamedTuple):
-    """How unknown parameters and fields are handled: if `strict`, as errors, else they are ignored.
+    """The way to handle unknown parameters and fields: if `strict`, as errors, else they are ignored.
 
     `unknown`: the places of those that the request has, such as `query.perpage`, or `body` if it takes no body at all.
     """
