@@ -31,7 +31,7 @@ def show(settings: Settings, site: Site, caller: SessionIdentity | None, now: in
     values = {"registration": settings.registration.open, "root": site.root, "now": now}
     if caller is not None:
         values |= {"found": first_steps.load(caller.user_id), "waiting": _waiting(caller)}
-        values["received"] = offers.received(caller.user_id, now=now)
+        values |= {"received": offers.received(caller.user_id, now=now), "contact": settings.access.contact_email}
     return View("home.html", values)
 
 
