@@ -6,7 +6,7 @@ from musicsvc.store.security.sessions import SessionIdentity
 
 
 class Step(NamedTuple):
-    """A step: what to do, the path of its page, and whether it is done. Without a path, it waits for an earlier step."""
+    """A text, the path of its page, and whether it is done. Without a path, it waits for an earlier step."""
 
     text: str
     path: str | None
