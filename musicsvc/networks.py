@@ -17,6 +17,20 @@ def client_network(address: str) -> str:
     return str(ipaddress.ip_network((found, IPV6_PREFIX), strict=False)) if found.version == IPV6 else address
 
 
+def text_prefixes(network: str) -> set[str]:
+    """Return the beginnings of the addresses of a network as texts. Empty unless `client_network` returns it."""
+    try:
+        found = ipaddress.IPv6Network(network)
+    except ValueError:
+        return set()
+    if found.prefixlen != IPV6_PREFIX:
+        return set()
+    groups = found[0].exploded.split(":")[: IPV6_PREFIX // 16]
+    written = ":".join(group.lstrip("0") or "0" for group in groups)
+    shortest = str(found[-1]).removesuffix(str(found.hostmask).removeprefix("::"))
+    return {f"{written}:", shortest, str(found[0])}
+
+
 def root_url(server: "Server", port: int | None = None) -> str:
     """Return the service's root URL: `server.public_url`, or else `server.host` and `port`, with the base path.
 

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 import string
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from peewee import Case, fn
@@ -194,12 +194,13 @@ def list(  # noqa: A001 - the module is the namespace
     text: str | None = None,
     before: int | None = None,
     expiring: tuple[int, int] | None = None,
+    ids: Collection[int] | None = None,
 ) -> Sequence[Token]:
     """Return the tokens of `user`, or of all accounts, oldest first, including revoked and expired ones.
 
     `text` keeps only tokens with this text in their name or their account's e-mail, `limit` only the newest ones,
     `before` only those with a smaller id, `expiring` only unrevoked ones that expire after its first time, and not
-    after its second.
+    after its second, `ids` only these.
     """
     query = _with_accounts()
     if user is not None:
@@ -208,6 +209,8 @@ def list(  # noqa: A001 - the module is the namespace
         query = query.where(Token.id < before)
     if expiring is not None:
         query = query.where(Token.revoked_at.is_null(), Token.expires_at > expiring[0], Token.expires_at <= expiring[1])
+    if ids is not None:
+        query = query.where(Token.id.in_([*ids]))
     return newest_models(query, (Token.id, Token.name, User.email), limit, text)
 
 

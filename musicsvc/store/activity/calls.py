@@ -3,13 +3,14 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
 from musicsvc.clock import HOUR
-from musicsvc.networks import client_network
+from musicsvc.networks import client_network, text_prefixes
 from musicsvc.store.activity import sums
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import lock
@@ -149,8 +150,9 @@ def _select(conditions: Filter, *more: Any) -> Any:
     query = Activity.select(*more, *COLUMNS)
     if conditions.address is not None:
         network = client_network(conditions.address)  # counts of calls from an IPv6 client store its network
-        same = Activity.address == conditions.address
-        query = query.where(same if network == conditions.address else same | (Activity.address == network))
+        same = [Activity.address == text for text in {conditions.address, network}]
+        same += [Activity.address.startswith(text) for text in text_prefixes(conditions.address)]
+        query = query.where(reduce(or_, same))
     for name in ("account_id", "token_id", "request_id", "method"):
         if (value := getattr(conditions, name)) is not None:
             query = query.where(getattr(Activity, name) == value)

@@ -139,7 +139,7 @@ def _caller(dimension: int, bounds: Bounds, key: str, calls: int, *numbers: int)
     *refused, counted, denied, first_at, last_at = numbers
     share, near = None, None
     if dimension in {TOKEN, ADDRESS}:
-        share = counted * 100 // bounds.hourly if key not in {"", OTHERS} else None
+        share = counted * 100 // bounds.hourly if counted and key not in {"", OTHERS} else None
         reached = f"{quantity(refused[-1], 'call')} beyond a limit" if refused[-1] else None
         close = f"{share} % of its limit" if counted >= bounds.counted else None
         probing = f"{quantity(denied, 'call')} denied in an hour" if denied >= bounds.denied else None

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from musicsvc.clock import DAY, isoformat, parse_time_or_age
+from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Invalid
+from musicsvc.server.handlers.admin import callers
 from musicsvc.server.schemas.pages.admin import (
     AccountForm,
     AssignForm,
@@ -19,6 +21,7 @@ from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.accounts.password_links import NewLink
+from musicsvc.store.activity.log import Log
 from musicsvc.store.catalog import artists
 from musicsvc.store.editing import assignments, offers
 from musicsvc.store.engine.pagination import Page
@@ -44,11 +47,12 @@ NO_TIME = "Must be a time (2026-01-31T12:00:00Z) or an age (15m, 7d)."
 ITSELF = "This is the account itself. Name another one."
 
 
-def list_requests(query: RequestsQuery) -> View:
-    """Show requests for API access."""
+def list_requests(query: RequestsQuery, activity_log: Log, settings: Settings, now: int) -> View:
+    """Show requests for API access, after who was near a limit or a rule against abuse in the last 24 hours."""
     pending = query.show == "pending"
     found = api_access.requests(pending=pending, limit=pages.WANTED, before=query.before)
-    values = {"list": pages.newest_by_id(found, lambda asked: asked.id), "pending": pending}
+    near = callers.near_limits(activity_log, settings, now) if pending and query.before is None else []
+    values = {"list": pages.newest_by_id(found, lambda asked: asked.id), "pending": pending, "near": near}
     return View("admin/requests.html", values | {"leaving": offers.asked() if pending else ()})
 
 

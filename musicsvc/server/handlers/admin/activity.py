@@ -1,18 +1,19 @@
-"""Show API calls and security events on the pages of administration."""
+"""Show API calls and security events on the pages of administration, and who called most."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from musicsvc.clock import parse_time_or_age
+from musicsvc.clock import HOUR, parse_time_or_age
 from musicsvc.config import Settings
 from musicsvc.errors import NotFound
+from musicsvc.server.handlers.admin import callers
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.schemas.pages.admin import ActivityQuery
 from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.pages import FormState, View
 from musicsvc.store.accounts import users
-from musicsvc.store.activity import calls
+from musicsvc.store.activity import calls, top
 from musicsvc.store.activity.log import Log
 from musicsvc.store.activity.timeline import Timeline, build_filters
 from musicsvc.store.engine.store import Store
@@ -22,13 +23,15 @@ from musicsvc.store.security.sessions import SessionIdentity
 Filters = tuple[calls.Filter | None, security_events.Filter | None]
 
 PATH = "/admin/activity"
+MOST_CALLERS = 20
+NARROWING = ("account", "token", "address", "status", "route", "before")  # filters that show no sums
 FILES = ("/static/{name}", "/docs/{name}")
 
 
 def show(
     query: ActivityQuery, caller: SessionIdentity, store: Store, activity_log: Log, settings: Settings, now: int
 ) -> View:
-    """Show API calls and security events. Calls for static files and of the caller are hidden by default."""
+    """Show who called most, then calls and events. Calls for static files and of the caller are hidden by default."""
     keep_days = settings.activity.keep_days
     filters, errors = _filters(query, store, now)
     filters = _without_noise(filters, query, caller)
@@ -43,9 +46,30 @@ def show(
         "filters": form,
         "kept": kept,
         "keep_days": keep_days,
+        "sums": None,
     }
+    if not errors and not any(getattr(query, name) for name in NARROWING):
+        values["sums"] = _sums(query, filters[0], store, activity_log, settings, now)
+    values["kept_window"] = {name: value for name, value in kept.items() if name != "until"}
     values["without_noise"] = {name: value for name, value in kept.items() if name != "hidden"}
     return View("admin/activity.html", values, status=422 if errors else 200)
+
+
+def _sums(
+    query: ActivityQuery, calls_of: calls.Filter | None, store: Store, log: Log, settings: Settings, now: int
+) -> Mapping[str, Any]:
+    """Return who called most in the window of the query, by default the last 24 hours."""
+    since, until = (calls_of.since, calls_of.until) if calls_of else (None, None)
+    around = now - callers.RECENT if since is None else since, now if until is None else until
+    window = top.Window.around(*around, now, settings.activity.keep_days)
+    found = top.find(log, query.by, window, settings, limit=MOST_CALLERS)
+    return {
+        "rows": store.read(lambda: callers.name_callers(found.callers, query.by, window, now)).result(),
+        "more": found.total - len(found.callers),
+        "unsummed": found.unsummed,
+        "start": window.start * HOUR,
+        "end": window.end * HOUR,
+    }
 
 
 def _without_noise(filters: Filters, query: ActivityQuery, caller: SessionIdentity) -> Filters:
@@ -79,7 +103,7 @@ def _filters(query: ActivityQuery, store: Store, now: int) -> tuple[Filters, dic
         "account_id": parse("account", lambda email: store.read(lambda: users.by_email(email)).result().id),
         "token_id": parse("token", _token_id),
         "since": parse("since", lambda text: _time(text, now)),
-        "until": query.before,
+        "until": min(filter(None, (query.before, parse("until", lambda text: _time(text, now)))), default=None),
     }
     if query.kind == "events" and any(value is not None for value in of_calls.values()):
         errors["kind"] = "Events have no address, status or route. Choose calls, or leave these fields empty."

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+from musicsvc.config import Settings
 from musicsvc.errors import NotFound
+from musicsvc.server.handlers.admin import callers
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.schemas.pages.admin import OlderQuery, ReasonForm, SearchQuery
 from musicsvc.server.shapes import pages
@@ -10,16 +12,18 @@ from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.abuse import enforcement
 from musicsvc.store.abuse.replay import Replay
 from musicsvc.store.accounts import tokens
+from musicsvc.store.activity.log import Log
 from musicsvc.store.models import Token
 from musicsvc.store.security.security_events import Administrator
 from musicsvc.store.security.sessions import SessionIdentity
 
 
-def search(query: SearchQuery, now: int) -> View:
-    """Show access tokens of all accounts."""
+def search(query: SearchQuery, activity_log: Log, settings: Settings, now: int) -> View:
+    """Show access tokens of all accounts, with the sums of their calls in the last 24 hours."""
     found = tokens.list(limit=pages.WANTED, text=query.q, before=query.before)
     shown = pages.newest_by_id([(token, tokens.state(token, now)) for token in found[::-1]], lambda row: row[0].id)
-    return View("admin/tokens.html", {"list": shown, "query": query}, part="results")
+    sums = callers.of_tokens(activity_log, [token.id for token, _ in shown.rows], settings, now)
+    return View("admin/tokens.html", {"list": shown, "query": query, "sums": sums}, part="results")
 
 
 def show(subject: Token, now: int) -> View:

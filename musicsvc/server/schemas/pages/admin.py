@@ -35,6 +35,8 @@ class OlderQuery(Query):
 class ActivityQuery(Query):
     """Filters of the activity log, as they were typed. `before`: only older entries; in microseconds since 1970.
 
+    `by`: what the calls are summed by.
+
     `hidden`: whether calls that are hidden by default are shown: for static files, and the clicks of the reader.
     """
 
@@ -45,6 +47,8 @@ class ActivityQuery(Query):
     status: Typed = ""
     route: Typed = ""
     since: Typed = ""
+    until: Typed = ""
+    by: Literal["token", "address", "route", "status"] = "token"
     hidden: Literal["", "shown"] = ""
     before: Before = None
 
