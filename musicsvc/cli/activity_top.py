@@ -42,7 +42,7 @@ def show(
     if end is not None and end <= first:
         raise typer.BadParameter("--until must be later than --since. Correct one of them.")
     settings = session.settings()
-    window = top.Window.around(first, now if end is None else end, now, settings.activity.keep_days)
+    window = top.Window.around(first, end, now, settings.activity.keep_days)
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         found = top.find(log, by, window, settings, limit=limit)
         rows = [_row(caller, by) for caller in found.callers]

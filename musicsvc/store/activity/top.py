@@ -35,10 +35,11 @@ class Window(NamedTuple):
     end: int
 
     @classmethod
-    def around(cls, since: int, until: int, now: int, keep_days: int) -> Self:
-        """Return the window that contains two instants, as far as calls are kept."""
+    def around(cls, since: int, until: int | None, now: int, keep_days: int) -> Self:
+        """Return the window from an instant until before another one, or until now, as far as calls are kept."""
         start = max(since, now - keep_days * DAY, 0) // HOUR
-        return cls(start, max(start + 1, -(-min(until, now + 1) // HOUR)))
+        end = now + 1 if until is None else min(until, now + 1)
+        return cls(start, max(start + 1, -(-end // HOUR)))
 
     def parts(self) -> list[tuple[int, int, int]]:
         """Return lengths of sums, each with the hours where they begin: whole days, and single hours at both ends."""

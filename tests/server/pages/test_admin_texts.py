@@ -45,8 +45,9 @@ class World(NamedTuple):
             (1, "phone", "[bad] revoked", "– | 30 May 2026, 12:03 UTC"),
             (0, "laptop", "[good] valid", "1 Mar 2026, 12:08 UTC | 30 May 2026, 12:02 UTC"),
         ]
+        calls = " | 0 | 0 | 0" if account else ""
         return [
-            f"[/admin/tokens/{self.tokens[at]}] {name} | {account}{state} | {self.ends[at]} | {times}"
+            f"[/admin/tokens/{self.tokens[at]}] {name} | {account}{state} | {self.ends[at]} | {times}{calls}"
             for at, name, state, times in rows
         ]
 

@@ -1,11 +1,16 @@
 """The sums of the activity log equal a recount of its calls, whatever was written, deleted and summed when."""
 
 import random
+import shutil
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import pytest
+from peewee import fn
 
 from musicsvc.clock import HOUR
 from musicsvc.config import Settings
@@ -15,10 +20,15 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.activity.log import Log
 from musicsvc.store.activity.top import DIMENSIONS, Window
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import bound
 from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Activity
+from musicsvc.store.schema import schema
 
 NOW = 1_772_323_200_000_000  # 2026-03-01 00:00
 ROUTES = ("/api/v1/tracks/{id}", "/api/v1/playlists/{id}", "/insights", None)
+WHOLE = Window(NOW // HOUR - 31, NOW // HOUR + 31)
 ADDRESSES = ("203.0.113.9", "198.51.100.7", "2001:db8::1", "2001:db8::2")
 
 
@@ -137,3 +147,131 @@ def test_sums_equal_a_recount_over_the_calls(log: Log, monkeypatch: pytest.Monke
         else:
             check(log, entries, kept, draw)
     check(log, entries, kept, draw)
+
+
+def one(**values: Any) -> Entry:
+    """Return a call at NOW."""
+    plain = drawn(random.Random(1), NOW, 0)
+    return plain._replace(at=NOW, request_id="r", address="203.0.113.9", status=200, calls=1, **values)
+
+
+def write(log: Log, *entries: Entry) -> None:
+    log.write(lambda: calls.add(entries)).result()
+
+
+def objects(log: Log, window: Window, by: str = "token") -> list[tuple[str, int | str]]:
+    found = top.find(log, by, window, Settings(), limit=9).callers
+    return [(each.key, each.objects) for each in found]
+
+
+def test_objects_are_exact_in_an_hour_and_up_to_a_thousand_in_more(log: Log) -> None:
+    """The token 3 has 1,003 objects in an hour; 7 has 600 and other 401, of which one is the same; 11 has 600 twice."""
+    hour = NOW // HOUR
+    many = [one(token_id=3, resource=f"tracks/{n}") for n in range(1_003)]
+    many += [one(token_id=token, resource=f"tracks/{n}") for token in (7, 11) for n in range(600)]
+    late = [one(token_id=7, resource=f"tracks/{n}")._replace(at=NOW + HOUR) for n in range(599, 1_000)]
+    late += [one(token_id=11, resource=f"tracks/{n}")._replace(at=NOW + HOUR) for n in range(600)]
+    write(log, *many, *late)
+
+    assert objects(log, Window(hour, hour + 1)) == [("3", 1_003), ("11", 600), ("7", 600)]
+    assert objects(log, Window(hour, hour + 2)) == [("11", 600), ("3", "1,000+"), ("7", 1_000)]
+    assert objects(log, Window(hour, hour + 24)) == [("11", 600), ("3", "1,000+"), ("7", 1_000)]
+    write(log, one(token_id=7, resource="tracks/5000"))
+    assert dict(objects(log, Window(hour, hour + 2)))["7"] == "1,000+"
+    assert objects(log, Window(hour, hour + 1), "route")[0][1] == 1_004
+
+
+def test_a_flood_of_addresses_becomes_one_sum_without_the_busiest(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "MOST_ADDRESSES", 30)
+    monkeypatch.setattr(sums, "SLACK", 5)
+    hour, flood = NOW // HOUR, [one(token_id=None)._replace(address=f"10.0.{n % 7}.{n}") for n in range(200)]
+    scraper = [one(token_id=3, resource=f"tracks/{n}")._replace(address="198.51.100.7") for n in range(9)]
+    for place in range(0, 200, 20):
+        write(log, *flood[place : place + 20], *scraper[place // 20 : place // 20 + 1])
+        log.write(sums.add_new).result()
+
+    for window in Window(hour, hour + 1), Window(hour, hour + 24):
+        found = top.find(log, "address", window, Settings(), limit=99).callers
+        assert sum(each.calls for each in found) == 209
+        assert 30 <= len(found) <= 36
+        assert found[0].key == sums.OTHERS
+        assert (found[1].key, found[1].calls, found[1].objects) == ("198.51.100.7", 9, 9)
+
+
+def test_a_network_is_one_address_whose_calls_are_found(log: Log) -> None:
+    inside = ["2001:db8:5::1", "2001:db8:5:0:1::", "2001:db8:5:0:1:2:3:4"]
+    write(log, *[one(token_id=3)._replace(address=each) for each in (*inside, "2001:db8:5:1::1", "2001:db8:50::1")])
+
+    (network, *_) = top.find(log, "address", Window(NOW // HOUR, NOW // HOUR + 1), Settings(), limit=9).callers
+    assert (network.key, network.calls) == ("2001:db8:5::/64", 3)
+    found = log.read(lambda: calls.find(calls.Filter(address=network.key), limit=9)).result()
+    assert [each.address for each in found] == inside
+
+
+def test_a_failed_transaction_leaves_calls_that_are_summed_later(log: Log) -> None:
+    write(log, *[one(token_id=3) for _ in range(5)])
+
+    def fail() -> None:
+        sums.add_new()
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        log.write(fail).result()
+    for _ in range(2):
+        log.write(sums.add_new).result()
+    assert [each.calls for each in top.find(log, "token", WHOLE, Settings(), limit=9).callers] == [5]
+
+
+def test_nodes_that_write_and_sum_at_the_same_time_lose_and_repeat_nothing(store: Store, log: Log) -> None:
+    nodes = [activity_log.build(store.url) for _ in range(3)]
+
+    def work(node: Log, token: int) -> None:
+        for number in range(30):
+            write(
+                node, *[one(token_id=token, resource=f"tracks/{number}"), one(token_id=99, resource=f"tracks/{token}")]
+            )
+            node.write(sums.advance).result()
+
+    for node in nodes:
+        node.prepare()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, nodes, (3, 7, 11)))
+    for node in nodes:
+        node.close()
+
+    found = top.find(log, "token", WHOLE, Settings(), limit=9).callers
+    assert [(each.key, each.calls, each.objects) for each in found] == [
+        ("99", 90, 3), ("11", 30, 30), ("3", 30, 30), ("7", 30, 30),
+    ]  # fmt: skip
+
+
+def test_calls_of_before_the_sums_are_summed_newest_first(
+    new_database: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log of a version without sums; then, beside the new program, an old one that writes."""
+    monkeypatch.setattr(sums, "SLICE", 40)
+    only_first = tmp_path / "old"
+    only_first.mkdir()
+    shutil.copy(activity_log.MIGRATIONS / "0001_baseline.py", only_first)
+    draw = random.Random(5)
+    old = sorted((drawn(draw, NOW, number) for number in range(170)), key=attrgetter("at"))
+    url = new_database(migrated=False)
+    with schema.migrating(url) as opened:
+        activity_log.migrate(opened, only_first)
+        with bound(opened):
+            bulk.insert(Activity, Entry._fields, old)
+        assert activity_log.migrate(opened) == ["0002_sums"]
+        with bound(opened), opened.atomic():
+            assert sums.unsummed() == old[-1].at
+            bulk.insert(Activity, Entry._fields, old[:3])  # by an old program
+            sums.advance()
+            sums.advance()
+            assert sums.unsummed() == old[-41].at
+            while sums.advance():
+                pass
+            assert sums.unsummed() is None
+            total = sums.ActivitySum.select(fn.SUM(sums.ActivitySum.calls))
+            for dimension in range(4):
+                for hours in (1, 24):
+                    mine = sums.ActivitySum.dimension == dimension, sums.ActivitySum.hours == hours
+                    assert total.where(*mine).scalar() == sum(each.calls for each in [*old, *old[:3]])

@@ -60,8 +60,9 @@ def _sums(
 ) -> Mapping[str, Any]:
     """Return who called most in the window of the query, by default the last 24 hours."""
     since, until = (calls_of.since, calls_of.until) if calls_of else (None, None)
-    around = now - callers.RECENT if since is None else since, now if until is None else until
-    window = top.Window.around(*around, now, settings.activity.keep_days)
+    window = top.Window.around(
+        now - callers.RECENT if since is None else since, until, now, settings.activity.keep_days
+    )
     found = top.find(log, query.by, window, settings, limit=MOST_CALLERS)
     return {
         "rows": store.read(lambda: callers.name_callers(found.callers, query.by, window, now)).result(),

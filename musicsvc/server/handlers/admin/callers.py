@@ -33,7 +33,7 @@ class ShownCaller(NamedTuple):
 
 def near_limits(log: Log, settings: Settings, now: int) -> list[ShownCaller]:
     """Return who was near a limit or a rule in the last 24 hours. If the log cannot be read, nobody."""
-    window = Window.around(now - RECENT, now, now, settings.activity.keep_days)
+    window = Window.around(now - RECENT, None, now, settings.activity.keep_days)
     shown: list[ShownCaller] = []
     with suppress(Failure):
         for by in ("token", "address"):
@@ -44,7 +44,7 @@ def near_limits(log: Log, settings: Settings, now: int) -> list[ShownCaller]:
 
 def of_tokens(log: Log, ids: Collection[int], settings: Settings, now: int) -> Mapping[int, Caller] | None:
     """Return the sums of tokens in the last 24 hours, or None if the log cannot be read."""
-    window = Window.around(now - RECENT, now, now, settings.activity.keep_days)
+    window = Window.around(now - RECENT, None, now, settings.activity.keep_days)
     with suppress(Failure):
         found = top.find(log, "token", window, settings, limit=len(ids) or 1, keys=[str(each) for each in ids] or [" "])
         return {int(caller.key): caller for caller in found.callers}
