@@ -20,6 +20,7 @@ SHOWN = {
     "hot": "| hot /healthz |",
     "cold": "| cold tracks/{track} |",
     "workers": "| hot /healthz |",
+    "activity": "48 hours by address:",
     "mixed": "| mixed |",
     "writes": "| POST tracks/{id}/like |",
     "beside": "| genres, playlist |",

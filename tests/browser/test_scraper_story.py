@@ -96,7 +96,8 @@ def test_last_nights_scraper_is_found_revoked_and_reinstated_from_the_first_page
 
     # A click leads to its calls, and from there to the token.
     page.get_by_role("link", name=str(CALLS), exact=True).click()
-    assert page.get_by_text(address).count() == 50
+    assert page.locator("tbody tr").count() >= 50
+    assert page.locator("tbody tr").filter(has_text=address).count() == page.locator("tbody tr").count()
     assert page.get_by_text("198.51.100.7").count() == 0
     page.locator('table a[href^="/admin/tokens/"]').first.click()
     assert page.get_by_role("heading", name="Token crawler").count() == 1

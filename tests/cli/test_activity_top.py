@@ -11,6 +11,7 @@ from musicsvc.store.activity import calls, sums
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.store import Store
+from musicsvc.store.models import ActivityProgress
 from tests.cli.conftest import Json, Run
 from tests.cli.test_activity import CALL
 
@@ -118,7 +119,7 @@ def log_of_before(store: Store, noon: int) -> Callable[[], int]:
 
     def unsum() -> int:
         last = calls.last_id()
-        sums.ActivityProgress.update(newest=last, oldest=last).execute()
+        ActivityProgress.update(newest=last, oldest=last).execute()
         return noon
 
     return forget

@@ -68,7 +68,7 @@ def add_new() -> bool:
     last = waiting.select_from(fn.MAX(waiting.c.id)).scalar()
     if last is None:
         return False
-    _add(newest, last)
+    add(alike(newest, last, 0))
     ActivityProgress.update(newest=last).execute()
     return True
 
@@ -78,7 +78,7 @@ def add_earlier() -> bool:
     _, oldest = _progress_locked()
     if not oldest:
         return False
-    _add(oldest - SLICE, oldest)
+    add(alike(oldest - SLICE, oldest, 0))
     left = Activity.select(fn.MAX(Activity.id)).where(Activity.id <= oldest - SLICE).scalar()
     ActivityProgress.update(oldest=left or 0).execute()
     return True
@@ -103,9 +103,9 @@ def _progress() -> tuple[int, int]:
     return int(newest), int(oldest)
 
 
-def _add(after: int, last: int, since: int = 0) -> None:
-    """Add the calls with ids above `after` up to `last`, from the time `since` on, to the sums of hours and days."""
-    hours = _by_hour(_alike(after, last, since))
+def add(groups: Iterable[Sequence[Any]]) -> None:
+    """Add groups of calls, which `alike` returns, to the sums of hours and days."""
+    hours = _by_hour(groups)
     _save(hours)
     days = _by_day(hours)
     _save(days)
@@ -114,12 +114,16 @@ def _add(after: int, last: int, since: int = 0) -> None:
 
 
 @compiled
-def _alike(after: int, last: int, since: int) -> Any:
+def alike(after: int, last: int, since: int) -> Any:
+    """Return the calls with ids above `after` up to `last`, from the time `since` on, in groups.
+
+    A group: hour, token, address, route, status, whether limits apply, whether private, calls, first, last, objects.
+    """
     row = Activity
-    alike = (row.at / HOUR, row.token_id, row.address, row.route, row.status, row.limits_apply, row.private)
+    same = (row.at / HOUR, row.token_id, row.address, row.route, row.status, row.limits_apply, row.private)
     values = fn.SUM(row.calls), fn.MIN(row.at), fn.MAX(row.at), SQL(gather("resource"))
-    groups = row.select(*alike, *values).where(row.id > after, row.id <= last, row.at >= since)
-    return groups.group_by(*(SQL(str(place)) for place in range(1, len(alike) + 1)))
+    groups = row.select(*same, *values).where(row.id > after, row.id <= last, row.at >= since)
+    return groups.group_by(*(SQL(str(place)) for place in range(1, len(same) + 1)))
 
 
 def _by_hour(groups: Iterable[Sequence[Any]]) -> Sums:
@@ -260,7 +264,7 @@ def recount(since: int) -> None:
     first = since - since % DAY_HOURS
     newest, oldest = _progress_locked()
     _delete(ActivitySum.hour >= first)
-    _add(oldest, newest, first * HOUR)
+    add(alike(oldest, newest, first * HOUR))
 
 
 def _delete(*conditions: Any) -> None:

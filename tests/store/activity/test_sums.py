@@ -23,7 +23,7 @@ from musicsvc.store.activity.top import DIMENSIONS, Window
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import bound
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Activity
+from musicsvc.store.models import Activity, ActivitySum
 from musicsvc.store.schema import schema
 
 NOW = 1_772_323_200_000_000  # 2026-03-01 00:00
@@ -270,8 +270,8 @@ def test_calls_of_before_the_sums_are_summed_newest_first(
             while sums.advance():
                 pass
             assert sums.unsummed() is None
-            total = sums.ActivitySum.select(fn.SUM(sums.ActivitySum.calls))
+            total = ActivitySum.select(fn.SUM(ActivitySum.calls))
             for dimension in range(4):
                 for hours in (1, 24):
-                    mine = sums.ActivitySum.dimension == dimension, sums.ActivitySum.hours == hours
+                    mine = ActivitySum.dimension == dimension, ActivitySum.hours == hours
                     assert total.where(*mine).scalar() == sum(each.calls for each in [*old, *old[:3]])

@@ -66,7 +66,8 @@ def name_callers(callers: Sequence[Caller], by: str, window: Window, now: int) -
         query = None
         if caller.key and not (by == "address" and caller.key == OTHERS):
             query = urlencode({"kind": "calls", by: caller.key, **times, "hidden": "shown"})
-        shown.append(ShownCaller(by, text, caller, token, token and tokens.state(token, now), query))
+        state = None if token is None else tokens.state(token, now)
+        shown.append(ShownCaller(by, text, caller, token, state, query))
     return shown
 
 
