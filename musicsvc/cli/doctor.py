@@ -33,7 +33,7 @@ def doctor(context: typer.Context, json: AsJson = False) -> None:
         output.print_json({"ok": not problems, "findings": [_json(finding) for finding in found]})
     else:
         rows = [asdict(finding) for finding in found]
-        output.print_table(session, rows, ("level", "check", "finding", "hint"), json=False)
+        output.print_table(session, rows, ("level", "check", "finding", "hint"), json=False, prose=True)
     warnings = sum(finding.level == "warning" for finding in found)
     session.echo(f"Found {quantity(problems, 'problem')} and {quantity(warnings, 'warning')}.")
     if problems:

@@ -78,12 +78,18 @@ def print_list(
 
 
 def print_table(
-    session: "Session", rows: Sequence[JSON], columns: Iterable[str], *, json: bool, cut: str | None = None
+    session: "Session",
+    rows: Sequence[JSON],
+    columns: Iterable[str],
+    *,
+    json: bool,
+    cut: str | None = None,
+    prose: bool = False,
 ) -> None:
     """Print the given columns of the rows as a table, or with `json` all keys of the rows.
 
     If the terminal is too narrow, empty columns are left out first, then the last columns. `cut`: a column whose long
-    words may be cut on a terminal.
+    words may be cut on a terminal. `prose`: cells are sentences, which are wrapped in a pipe too.
     """
     if json:
         print_json(rows)
@@ -93,6 +99,8 @@ def print_table(
         for key in columns
     ]
     room, bold = _terminal()
+    if prose:
+        room = shutil.get_terminal_size().columns  # of the variable COLUMNS, or 80, in a pipe
     if room is not None:
         table, left_out = fit(table, room)
         if left_out:
