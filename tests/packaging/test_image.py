@@ -61,8 +61,8 @@ def engine(build: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory)
 
 
 def _here(line: str) -> str:
-    """Return the command of the page for podman and this version."""
-    return line.replace("docker ", "podman ").replace("0.1.0", PROJECT["version"])
+    """Return the command of the page for podman."""
+    return line.replace("docker ", "podman ")
 
 
 def _apart(folder: Path) -> list[str]:
