@@ -104,3 +104,17 @@ def test_only_damaged_backups_are_a_problem(doctor: Doctor, file: Path) -> None:
     code, found = doctor()
     assert (code, [finding["level"] for finding in found["backups"]]) == (1, ["warning", "problem"])
     assert found["backups"][1]["finding"] == f"There is no undamaged backup in {folder}."
+
+
+def test_findings_in_a_pipe_are_wrapped_between_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - it names the database
+    monkeypatch.setenv("MUSICSVC_LIMITS__ENABLED", "false")
+    shown = []
+    for columns in ("120", "1000"):
+        monkeypatch.setenv("COLUMNS", columns)
+        shown.append(run_in_process(["doctor"]).stdout.splitlines())
+    narrow, wide = shown
+    assert len(narrow) > len(wide)
+    assert max(map(len, wide)) > 120
+    for words in ("Rate limits and abuse handling are off (limits.enabled).", "Turn them on."):
+        assert any(words in line for line in wide)
+        assert set(words.split()) <= {word for line in narrow for word in line.split()}

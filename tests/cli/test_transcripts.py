@@ -81,7 +81,10 @@ def _output(line: str, clock: MovableClock) -> str:
     command, _, target = line.partition(" > ")
     command, _, source = command.partition(" < ")
     stdin = Path(source).read_text("utf-8") if source else ""
-    done = run_in_process(shlex.split(command), stdin, clock=clock)
+    with pytest.MonkeyPatch.context() as patch:
+        if "doctor" in command.split():
+            patch.setenv("COLUMNS", "1000")  # where its lines are wrapped depends on the length of the folder's path
+        done = run_in_process(shlex.split(command), stdin, clock=clock)
     shown = "" if target else done.stdout.replace("\r", r"\r")
     if target:
         Path(target).write_text(done.stdout, "utf-8")
