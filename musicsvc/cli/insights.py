@@ -136,7 +136,14 @@ def _ranked(row: JSON) -> JSON:
     return {
         "id": row["id"],
         "name": row["name"],
-        "plays": f"{row['plays']['period']:,}",
+        "plays": _plays(row, "period"),
         "listeners": f"{row['listeners']['unique']:,}",
-        "all time": f"{row['plays']['total']:,}",
+        "all time": _plays(row, "total"),
     }
+
+
+def _plays(row: JSON, name: str) -> str:
+    """Return the plays of a row as text; if only some are the artist's, as `2,252 of 2,566`."""
+    found = row["plays"]
+    own = found.get("of_artist", found)[name]
+    return f"{own:,}" if own == found[name] else f"{own:,} of {found[name]:,}"

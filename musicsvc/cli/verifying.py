@@ -90,7 +90,7 @@ def _window(meta: exports.FileVerification) -> Window:
 def _compare_table(
     file: Path, meta: exports.FileVerification, scope: scopes.Scope, days: Window, checksum: files.Checksum
 ) -> Iterator[files.Difference]:
-    known, keys = columns.of_type(meta.type), export_rows.KEYS[meta.type]
+    known, keys = columns.of_type(meta.type, scope), export_rows.KEYS[meta.type]
     written = [each for each in known if each.name in meta.definitions or each.name in keys]  # older files have fewer
     names, places = [each.name for each in written], [known.index(each) for each in written]
     with export_rows.cells(meta.type, scope, days) as cells:

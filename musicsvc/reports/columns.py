@@ -40,6 +40,8 @@ COLUMNS = {
     each.name: each
     for each in (
         Column("date", "Date", Kind.DATE, "A day in UTC."),
+        Column("plays_of_artist_period", "Plays of the artist", Kind.COUNT,
+               "Plays in the period of those tracks of the album that credit the artist."),
         Column("track_id", "Track ID", Kind.ID, "The track's id."),
         Column("track", "Track", Kind.TEXT, "The track's name."),
         Column("album_id", "Album ID", Kind.ID, "The album's id."),

@@ -136,21 +136,34 @@ def _facts(report: JSON) -> list[JSON]:
 
 
 def _table(title: str, noun: str, rows: Sequence[JSON]) -> JSON:
-    most = max((row["plays"]["period"] for row in rows), default=0)
+    most = max((_own(row)["period"] for row in rows), default=0)
     shaped = [
         {
             "name": named(row["name"]),
             "by": named(", ".join(row["artists"])) if row["artists"] else None,
             "code": row["code"],
-            "plays": f"{row['plays']['period']:,}",
-            "share": row["plays"]["period"] / most,
+            "plays": f"{_own(row)['period']:,}",
+            "share": _own(row)["period"] / most,
+            "of": {name: _of(row, name) for name in ("period", "total")},
             "listeners": f"{row['listeners']['unique']:,}",
-            "total": f"{row['plays']['total']:,}",
+            "total": f"{_own(row)['total']:,}",
             "change": _recent(row["first_plays"]) or _change(row["plays_change"]),
         }
         for row in rows
     ]
     return {"title": title, "noun": noun, "rows": shaped}
+
+
+def _own(row: JSON) -> JSON:
+    """Return the plays that a row counts: of an album in the report of an artist, those of the artist's tracks."""
+    own: JSON = row["plays"].get("of_artist", row["plays"])
+    return own
+
+
+def _of(row: JSON, name: str) -> str | None:
+    """Return all plays of an album as text if only some are the artist's."""
+    whole = row["plays"][name]
+    return None if whole == _own(row)[name] else f"of {whole:,}"
 
 
 def _strongest(days: Sequence[JSON]) -> list[JSON]:

@@ -51,7 +51,9 @@ def flat(figures: Mapping[str, Any]) -> JSON:
     """Return the figures without nesting: `{"plays": {"total": 7}}` becomes `{"plays.total": 7}`."""
     found: JSON = {}
     for name, value in figures.items():
-        found |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+        found |= (
+            {f"{name}.{key}": part for key, part in flat(value).items()} if isinstance(value, dict) else {name: value}
+        )
     return found
 
 
@@ -103,6 +105,9 @@ def _count(name: str) -> Column:
 def _top(title: str, rows: list[JSON], columns: FigureColumns) -> Sheet:
     """Return a sheet with the most played tracks, albums or artists."""
     further = columns.of_tops[title]
+    if rows and "of_artist" in rows[0]["plays"]:
+        further = [*further, COLUMNS["plays_of_artist_period"]]
+        rows = [row | {"plays_of_artist_period": row["plays"]["of_artist"]["period"]} for row in rows]
     all_columns = (ID, NAME, *(columns.figures[path] for path in RANKED), *further)
     shaped = [(*_ranked(row), *(row[each.name] for each in further)) for row in rows]
     return Sheet(title.replace("_", " "), all_columns, shaped)

@@ -26,6 +26,7 @@ HEADINGS = {  # of workbooks
     "Artists": "artists",
     "Plays of all time": "plays_total",
     "Plays": "plays_period",
+    "Plays of the artist": "plays_of_artist_period",
     "Listeners of all time": "listeners_total",
     "Listeners": "listeners_period",
     "Likes": "likes",

@@ -121,10 +121,25 @@ class Past:
         return self.figures("artist", number, period, now) | {
             "followers": followers,
             "top_tracks": self._rows("track", tracks, self.names, period, now)[:10],
-            "top_albums": self._rows("album", albums, self.album_names, period, now)[:10],
+            "top_albums": self.albums(albums, tracks, period, now)[:10],
             "tracks_count": sum(track in self.names for track in tracks),
             "albums_count": len(albums),
         }
+
+    def albums(self, albums: list[int], tracks: list[int], period: AnyPeriod, now: int) -> list[JSON]:
+        """Return rows of albums with what is played of these tracks on them, ordered by that."""
+        rows = self._rows("album", albums, self.album_names, period, now)
+        start, end, *_ = bounds(period, now)
+        for row in rows:
+            own = [p for p in self.plays if p.track in tracks and p.track in self.on_album.get(row["id"], [])]
+            inside = sum(start <= play.at < end for play in own)
+            row["plays"] = row["plays"] | {"of_artist": {"total": len(own), "period": inside}}
+
+        def order(row: JSON) -> tuple[int, ...]:
+            own = row["plays"]["of_artist"]
+            return -own["period"], -own["total"], -row["id"]
+
+        return sorted(rows, key=order)
 
     def _rows(self, noun: str, numbers: list[int], names: dict[int, str], period: AnyPeriod, now: int) -> list[JSON]:
         rows = []

@@ -132,6 +132,9 @@ class AlbumRow(Row):
     album_id: int
     album: str = Field(examples=["Classic Rags"])
     artists: str = Field(description="The artists, separated by `; `.", examples=["Scott Joplin"])
+    plays_of_artist_period: int | SkipJsonSchema[None] = Field(
+        None, description=f"{COLUMNS[export_rows.OF_ARTIST].definition} Present only with artist_id.", examples=[380]
+    )
 
 
 class ArtistRow(Row):

@@ -96,6 +96,25 @@ class Ranked(Answer):
     listeners: Unique
 
 
+class OfArtist(Answer):
+    """Plays of those tracks of an album that credit the artist, of all time and in the period."""
+
+    total: int = Field(examples=[4501])
+    period: int = Field(examples=[380])
+
+
+class PlaysOfAlbum(Plays):
+    """Numbers of plays of an album, of all time and in the period, and which of them are the artist's."""
+
+    of_artist: OfArtist
+
+
+class RankedAlbum(Ranked):
+    """An album in a list of the most played of an artist."""
+
+    plays: PlaysOfAlbum
+
+
 class AlbumFigures(Figures):
     """Figures of all tracks of an album together, and of each track."""
 
@@ -107,7 +126,9 @@ class ArtistFigures(Figures):
 
     followers: int = Field(description="Followers of the account that manages the artist.", examples=[12])
     top_tracks: list[Ranked] = Field(max_length=10, description="Tracks, most played in the period first.")
-    top_albums: list[Ranked] = Field(max_length=10, description="Albums, most played in the period first.")
+    top_albums: list[RankedAlbum] = Field(
+        max_length=10, description="Albums, those first whose tracks by the artist were played most in the period."
+    )
     tracks_count: int = Field(examples=[8])
     albums_count: int = Field(examples=[2])
 

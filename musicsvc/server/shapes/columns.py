@@ -6,6 +6,7 @@ from musicsvc.reports.report_tables import FigureColumns
 from musicsvc.store.insights import export_rows
 from musicsvc.store.insights.figures import FIRST_PLAY, IN_DATA, Figure
 from musicsvc.store.insights.listening.listening import LISTENING
+from musicsvc.store.insights.scopes import Scope
 
 
 def _column(figure: Figure) -> Column:
@@ -28,6 +29,6 @@ OF_REPORT = FigureColumns(
 )
 
 
-def of_type(type_: str) -> list[Column]:
+def of_type(type_: str, scope: Scope) -> list[Column]:
     """Return the columns of an export of this type."""
-    return [COLUMNS[name] for name in export_rows.COLUMNS[type_]]
+    return [COLUMNS[name] for name in export_rows.columns(type_, scope)]

@@ -14,7 +14,7 @@ from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.verification import verification
 from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.insights import scopes
-from musicsvc.store.insights.export_rows import COLUMNS, KINDS
+from musicsvc.store.insights.export_rows import KINDS
 from musicsvc.store.insights.figures import FIGURES, FIRST_PLAY, Figure, noun
 from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.insights.listening.listening import LISTENING
@@ -33,9 +33,9 @@ def formats() -> list[JSON]:
 
 def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Sequence[object]], form: Format) -> Table:
     """Return the table of an export in the file format `form`. `rows`: a sequence of cells for each row."""
-    checksum, of_rows = Checksum(), columns.of_type(type_)
+    checksum, of_rows = Checksum(), columns.of_type(type_, scope)
     describe = partial(verification, type_, scope, window, now, checksum)
-    watched = checksum.watch(COLUMNS[type_], rows)
+    watched = checksum.watch([each.name for each in of_rows], rows)
     if form.for_people and type_ in KINDS:
         watched = _for_people(watched, window, [each.name for each in of_rows])
     return Table(of_rows, watched, head(type_, window, now), describe)

@@ -113,10 +113,11 @@ def artist(found: Figures, counts: ArtistCounts, tracks: list[Ranked], albums: l
 
 def ranked(row: Ranked) -> JSON:
     """Return a row of a most-played list: the id, name, plays and listeners of a track or album."""
+    own = {} if row.of_artist is None else {"of_artist": row.of_artist._asdict()}
     return {
         "id": row.id,
         "name": row.name,
-        "plays": {"total": row.plays_total, "period": row.plays},
+        "plays": {"total": row.plays_total, "period": row.plays} | own,
         "listeners": {"unique": row.listeners},
     }
 

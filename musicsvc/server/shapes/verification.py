@@ -18,7 +18,7 @@ REPORT = "report"
 REPORT_DEFINITIONS = {
     "summary": "Totals of the report; a listener who played several tracks counts once.",
     "top_tracks": "The tracks played most in the window.",
-    "top_albums": "The albums played most in the window.",
+    "top_albums": "The albums played most in the window; of one artist, those whose tracks by it were.",
     "top_artists": "The artists played most in the window.",
     "days": "Plays, listeners, likes and reposts of each day.",
     "totals": "Plays, listeners, likes and reposts of the whole window.",
@@ -28,13 +28,18 @@ REPORT_DEFINITIONS = {
     "releases": "Plays of albums on each day since their release, and their distinct listeners up to that day.",
 }
 REPORT_KEYS = ("section", "key")
-ADDED = {"first_play", "growth.first_play"}  # to the rows of reports, since the first ones were written
+ADDED = {
+    "first_play",
+    "growth.first_play",
+    "plays.of_artist.total",
+    "plays.of_artist.period",
+}  # to the rows of reports, since the first ones were written
 
 
 def verification(type_: str, scope: Scope, window: Window, now: int, checksum: Checksum) -> JSON:
     """Return the description of an export. `checksum`: the checksum over all of its rows."""
     before = window.compared_with
-    known = REPORT_DEFINITIONS if type_ == REPORT else {each.name: each.definition for each in columns.of_type(type_)}
+    known = REPORT_DEFINITIONS if type_ == REPORT else _definitions(type_, scope)
     return {
         "type": type_,
         "generated_at": isoformat(now),
@@ -51,6 +56,10 @@ def verification(type_: str, scope: Scope, window: Window, now: int, checksum: C
         "row_count": checksum.count,
         "sha256": checksum.hexdigest(),
     }
+
+
+def _definitions(type_: str, scope: Scope) -> dict[str, str]:
+    return {each.name: each.definition for each in columns.of_type(type_, scope)}
 
 
 def report_rows(report: Mapping[str, Any]) -> list[JSON]:

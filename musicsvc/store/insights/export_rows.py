@@ -1,7 +1,7 @@
 """Read the rows of export files in batches, so that memory use does not depend on the number of rows."""
 
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
@@ -12,7 +12,7 @@ from pyroaring import BitMap64
 
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled, fetch
-from musicsvc.store.insights import belonging, figures, scopes
+from musicsvc.store.insights import belonging, figures, rankings, scopes
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Album, Artist, Track
@@ -40,6 +40,7 @@ KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
     "artists": ("artist_id",),
     PLAYS: ("date", "track_id"),
 }
+OF_ARTIST = "plays_of_artist_period"  # further, of the albums of one artist
 BETWEEN_ARTISTS = "; "
 OF_DELETED = "(deleted tracks)"  # in place of a name
 SUBJECTS_PER_BATCH = 256
@@ -65,9 +66,14 @@ class ExportRow:
     figures: Figures
 
 
+def columns(type_: str, scope: Scope) -> tuple[str, ...]:
+    """Return the columns of an export."""
+    return (*COLUMNS[type_], OF_ARTIST) if type_ == "albums" and scope.artist is not None else COLUMNS[type_]
+
+
 @contextmanager
 def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Yield an iterator over the rows of an export, as tuples with the columns COLUMNS[type_], ordered by id or day.
+    """Yield an iterator over the rows of an export, as tuples with the values of `columns`, ordered by id or day.
 
     Use it in a transaction. Leaving the `with` block closes the iterator, even if writing the file fails.
     """
@@ -83,9 +89,20 @@ def expected(type_: str, scope: Scope) -> int:
 
 
 def _all_cells(kind: int, scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
-    yield from (cells_of(kind, row) for row in rows(kind, scope, window))
+    found = (cells_of(kind, row) for row in rows(kind, scope, window))
+    if kind == ALBUM and scope.artist is not None:
+        found = _with_plays_of_artist(found, scope.artist, window)
+    yield from found
     if kind == TRACK:
         yield from _deleted(scope, window)
+
+
+def _with_plays_of_artist(rows: Iterable[tuple[Any, ...]], artist: int, window: Window) -> Generator[tuple[Any, ...]]:
+    reader = Reader(window, all_time=False)
+    for some in scopes.batches(rows, SUBJECTS_PER_BATCH):
+        ids = [row[0] for row in some]
+        plays = rankings.CountedOfArtist(artist, ids).plays(ids, reader)
+        yield from ((*row, plays.get(row[0], 0)) for row in some)
 
 
 def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from musicsvc.store.insights.listening.listening import Hours, Listening
 from musicsvc.store.insights.listening.milestones import Milestones
 from musicsvc.store.insights.listening.releases import NEWEST, Compared, Release
 from musicsvc.store.insights.listening.scope_totals import DetailedTotals, ScopeTotals, Total
-from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.insights.rankings import Counted, CountedOfArtist, Ranked
 from musicsvc.store.insights.scopes import Part, Scope
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups import counts, reader
@@ -173,7 +173,10 @@ class _Build:
         )
 
     def _top(self, kind: int) -> list[TopRow]:
-        return _top(kind, self._ids[kind], self._window, TOP[kind])
+        counted = Counted(kind)
+        if kind == ALBUM and self._scope.artist is not None:
+            counted = CountedOfArtist(self._scope.artist, [*self._ids[kind]])
+        return _top(kind, self._ids[kind], self._window, counted)
 
 
 def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
@@ -207,18 +210,26 @@ def _newest_day(kind: int, ids: list[int]) -> int | None:
     return None
 
 
-def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopRow]:
+def _top(kind: int, ids: Iterable[int], window: Window, counted: Counted) -> list[TopRow]:
     """Return the most played tracks, albums or artists of the window, most played first."""
-    order = rankings.most_played(kind, ids, window, count)
+    order = rankings.most_played(kind, ids, window, TOP[kind], counted)
     if not order:
         return []
-    within = Reader(window, all_time=False).read(kind, order)
+    reader = Reader(window, all_time=False)
+    within, parts = reader.read(kind, order), counted.parts(order, reader)
     before = Reader(window.before, all_time=False).plays(kind, order)
     ever, first_days = all_time_plays(kind, order), first_plays.by_id(kind, order)
     known, authors = export_rows.named(kind, order), export_rows.authors(kind, order)
     return [
         TopRow(
-            Ranked(each, known[each].name, ever[each], stats.plays, len(stats.listeners)),
+            Ranked(
+                each,
+                known[each].name,
+                ever[each],
+                stats.plays,
+                len(stats.listeners),
+                parts.get(each),
+            ),
             tuple(authors.get(each, ())),
             figures.change(stats.plays, before.get(each, 0)),
             first_days[each],

@@ -11,7 +11,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.listening import listening
 from musicsvc.store.insights.listening.listening import Hours, Listening
-from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.insights.rankings import OfArtist, Ranked
 from musicsvc.store.plays.periods import Window, to_date
 from musicsvc.store.plays.rollups.histograms import HOURS, PERCENT
 from musicsvc.store.plays.subjects import NOUNS, Subject
@@ -141,7 +141,7 @@ def build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | 
         hours=Hours(window, listening.by_day([hours[hour] for hour in range(HOURS)])),
         days={row.numbers[0]: (row.numbers[1], row.numbers[2]) for row in sections[statements.BY_DAY]},
         tracks=_ranking(sections[statements.TRACKS]),
-        albums=_ranking(sections[statements.ALBUMS]),
+        albums=_ranking(sections[statements.ALBUMS], of_artist=True),
     )
 
 
@@ -153,6 +153,9 @@ def by_section(rows: Iterable[Row]) -> Mapping[int, list[Row]]:
     return sections
 
 
-def _ranking(rows: Sequence[Row]) -> Ranking:
-    ranked = [Ranked(item, name, ever, plays, people) for _, _, (_, item, ever, plays, people, *_), name in rows]
+def _ranking(rows: Sequence[Row], *, of_artist: bool = False) -> Ranking:
+    ranked = [
+        Ranked(item, name, ever, plays, people, OfArtist(*own) if of_artist else None)
+        for _, _, (_, item, ever, plays, people, _, *own), name in rows
+    ]
     return Ranking(ranked, rows[0].numbers[5] if rows else 0)

@@ -83,18 +83,30 @@ NUMBERED = """
         ROW_NUMBER() OVER (PARTITION BY p.subject ORDER BY p.instant) AS number
     FROM ({plays}) AS p
 """
+# The plays of an artist's tracks on each of its albums.
+OF_ARTIST = """
+    LEFT JOIN (
+        SELECT p.subject AS subject, t.album_id AS item, COUNT(*) AS ever,
+            SUM(CASE WHEN p.instant >= {start} AND p.instant < {end} THEN 1 ELSE 0 END) AS inside
+        FROM ({plays}) AS p JOIN {tracks} AS t ON t.track_id = p.track_id
+        WHERE t.album_id IS NOT NULL GROUP BY p.subject, t.album_id
+    ) AS o ON o.subject = l.subject AND o.item = l.item
+"""
+# `own`: what has the plays that the order goes by.
 RANKED = """
     SELECT l.subject AS subject, l.item AS item, l.name AS name, COALESCE(s.ever, 0) AS ever,
         COALESCE(s.inside, 0) AS inside, COALESCE(s.listeners, 0) AS listeners,
+        COALESCE({own}.ever, 0) AS own_ever, COALESCE({own}.inside, 0) AS own_inside,
         COUNT(*) OVER (PARTITION BY l.subject) AS size,
         ROW_NUMBER() OVER (
-            PARTITION BY l.subject ORDER BY COALESCE(s.inside, 0) DESC, COALESCE(s.ever, 0) DESC, l.item DESC
+            PARTITION BY l.subject
+            ORDER BY COALESCE({own}.inside, 0) DESC, COALESCE({own}.ever, 0) DESC, l.item DESC
         ) AS place
     FROM ({listed}) AS l LEFT JOIN (
         SELECT h.subject AS item, SUM(h.ever) AS ever, SUM(h.inside) AS inside,
             SUM(CASE WHEN h.inside > 0 THEN 1 ELSE 0 END) AS listeners
         FROM ({heard}) AS h GROUP BY h.subject
-    ) AS s ON s.item = l.item
+    ) AS s ON s.item = l.item {of_artist}
 """
 COUNTED = (
     "SUM(h.ever)",
@@ -118,10 +130,13 @@ SECTIONS: Mapping[int, tuple[str, Sequence[str]]] = {
     BY_DAY: (f"({OF_DAYS}) AS d GROUP BY subject, day", ("day", "SUM(number)", "COUNT(*)")),
     HEARD_FIRST: (f"({FIRSTS}) AS d GROUP BY subject, day", ("day", "COUNT(*)")),
     MILESTONES: (f"({NUMBERED}) AS n WHERE number IN ({REACHED})", ("number", "instant")),
-    **dict.fromkeys(
-        (TRACKS, ALBUMS),
-        (f"({RANKED}) AS r WHERE place <= {{top}}", ("place", "item", "ever", "inside", "listeners", "size")),
-    ),
+    **{
+        section: (
+            f"({RANKED.replace('{own}', own).replace('{of_artist}', of_artist)}) AS r WHERE place <= {{top}}",
+            ("place", "item", "ever", "inside", "listeners", "size", "own_ever", "own_inside"),
+        )
+        for section, own, of_artist in ((TRACKS, "s", ""), (ALBUMS, "o", OF_ARTIST))
+    },
 }
 SECTION = """
     SELECT CAST(subject AS BIGINT) AS subject, {section} AS section, {columns}, {name} AS name FROM {source}

@@ -132,5 +132,24 @@ async def test_the_rows_of_a_workbook_have_recent_first_plays_in_place_of_growth
     assert "First play" not in next(sheet.iter_rows(values_only=True))
 
 
+async def test_every_form_counts_of_an_album_what_is_the_artists(
+    world: World, command: Command, tmp_path: Path
+) -> None:
+    artist = world.made.artists[0]
+    plays = (await world.api(f"artists/{artist}?period=1-year"))["top_albums"][0]["plays"]
+    assert 0 < plays["of_artist"]["period"] < plays["period"] != plays["total"]
+    wanted = [f"{plays['of_artist'][name]:,} of {plays[name]:,}" for name in ("period", "total")]
+
+    page = await world.page(f"/insights/artist/{artist}?period=1-year")
+    shared = await world.browser.post(f"/insights/artist/{artist}/share?period=1-year", {"days": "1"})
+    (link,) = [each for each in HtmlPage(shared.body).links() if "/reports/" in each]
+    shown = (await command("insights", "show", "artist", artist, "--period", "1-year")).decode()
+    file = tmp_path / "of.pdf"
+    await command("export", "report", "--artist", artist, "--period", "1-year", "-o", file)
+    of_strangers = (await world.page(link.removeprefix(world.browser.root))).text
+    for text in (page.text, of_strangers, shown, printed(file.read_bytes())):
+        assert [each for each in wanted if each not in " ".join(text.split())] == []
+
+
 def in_print(day: str) -> str:
     return f"{date.fromisoformat(day):%-d %b %Y}"

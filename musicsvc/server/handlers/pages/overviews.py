@@ -59,6 +59,7 @@ def download(type_: str, query: TableQuery, caller: SessionIdentity, now: int, t
     """Send all rows of a table as a CSV file, in the order of the page."""
     days, selection = history.adapt(query.window(now)), query.selection(KINDS[type_])
     rows = tables.cells(caller.user_id, selection, days)
-    name = export_shapes.file_name(type_, Scope(manager=caller.user_id), days, "csv")
+    scope = Scope(manager=caller.user_id)
+    name = export_shapes.file_name(type_, scope, days, "csv")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return spool(csv(Table(columns.of_type(type_), rows, {})), temporary, FORMATS["csv"].media_type, headers)
+    return spool(csv(Table(columns.of_type(type_, scope), rows, {})), temporary, FORMATS["csv"].media_type, headers)

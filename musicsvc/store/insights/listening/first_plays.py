@@ -4,7 +4,9 @@ The day is read from the counts of blocks and days, so it is also known if the s
 """
 
 from collections.abc import Collection
+from typing import Any
 
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups import blocks, counts, reader
 
@@ -27,14 +29,20 @@ def by_id(kind: int, ids: Collection[int], before: int | None = None) -> dict[in
 
     `before`: ids without a play before this day may be absent too.
     """
+    if not ids:
+        return {}
     done = blocks.progress()
-    first = _first(counts.starts(reader.complete_blocks(done), counts.BLOCK32), kind, ids)
-    keys = [counts.start(counts.DAY, day) + each for each, day in first.items() if before is None or day < before]
+    whole, days = counts.starts(reader.complete_blocks(done), counts.BLOCK32), counts.starts(done.open_days)
+    first = _first(counts.dense_rows(whole, kind, sorted(ids))) if whole else {}  # of ids between them too
+    wanted = {each: first[each] for each in ids if each in first}
+    keys = [counts.start(counts.DAY, day) + each for each, day in wanted.items() if before is None or day < before]
     others = [each for each in ids if each not in first]
-    return _first(DAYS_OF_BLOCK, kind, keys) | _first(counts.starts(done.open_days), kind, others)
+    found = _first(counts.rows(DAYS_OF_BLOCK, kind, keys)) if keys else {}
+    return found | (_first(counts.rows(days, kind, others)) if others and days else {})
 
 
-def _first(periods: Collection[int], kind: int, ids: Collection[int]) -> dict[int, int]:
-    """Return the first day of the earliest of these periods with plays, by id."""
-    found = counts.fetch_rows(FIRST, periods, kind, ids)
+def _first(rows: tuple[str, list[Any]]) -> dict[int, int]:
+    """Return the first day of the earliest period with plays by id. `rows`: SQL for rows, and its values."""
+    source, values = rows
+    found = fetch(FIRST.format(rows=source), *values)
     return {subject: counts.first_day(period << counts.REST_BITS) for subject, period in found}
