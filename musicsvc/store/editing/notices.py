@@ -1,4 +1,4 @@
-"""Security events of the managers of what was deleted, merged, split, or taken from their artists by somebody else.
+"""Security events of managers: what others deleted, merged, split, moved, refused, or took from their artists.
 
 An event goes to each manager, so that a person who shares a track with others learns who has changed it.
 """
@@ -20,6 +20,8 @@ VERBS: Mapping[str, str] = {
     **{f"{noun}.deleted": "deleted" for noun in ("artist", "album", "track")},
     **{f"{noun}.merged": "merged" for noun in ("artist", "album", "track")},
     "artist.split": "split",
+    "artist.unassigned": "moved",
+    "artist.offer_refused": "refused",
     **{f"{noun}.uncredited": "removed" for noun in ("album", "track")},
 }
 OWN_PARTS = ("api", "page")  # events by these, without the account that acted, are of the account itself
@@ -29,7 +31,7 @@ NAMED = 5  # artists in one event
 
 
 class Notice(NamedTuple):
-    """A deletion, merge or removed credit by somebody else.
+    """A deletion, merge, move, refusal or removed credit by somebody else.
 
     `account_id`: the account that acted, None for the operator. `display_name`: its name, None if it is deleted.
     """

@@ -152,14 +152,17 @@ def _load(row: ArtistOffer) -> Offer:
 def accept(offer: Offer, user: User, *, now: int) -> int:
     """Make `user` the manager of the offered artists that the sender still manages. Return their number.
 
-    Raises NotFound if the offer has ended meanwhile.
+    Raises NotFound if the offer has ended meanwhile, Conflict if there is no such artist any more.
     """
     counting.lock()  # in the order in which a deletion of one of the accounts acquires its locks
     chosen = ArtistOfferArtist.select(ArtistOfferArtist.artist).where(ArtistOfferArtist.artist_offer == offer.id)
     artists = [number for (number,) in chosen.tuples().iterator()]
     _end(offer)
     only = artists if offer.chosen else None
-    return assignments.assign_all(offer.sender, user, only=only, now=now, actor="page", account=user.id)
+    moved = assignments.assign_all(offer.sender, user, only=only, now=now, actor="page", account=user.id)
+    if not moved:
+        raise Conflict(f"{offer.sender.display_name} manages none of these artists any more.")
+    return moved
 
 
 def refuse(offer: Offer, *, now: int, actor: Actor = "page") -> None:

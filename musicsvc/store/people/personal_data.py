@@ -54,6 +54,15 @@ SECTIONS: dict[str, Section] = {
         _columns("notif_id email in_app mobile"), "notification_choice WHERE user_id = ? ORDER BY notif_id"
     ),
     "artists": Section(_columns("id name created_at"), "artist WHERE manager_id = ? ORDER BY id"),
+    "artist_offers": Section(
+        {"id": "o.id", "artist_id": "a.artist_id"} | _columns("email note created_at expires_at"),
+        "artist_offer o LEFT JOIN artist_offer_artist a ON a.artist_offer_id = o.id WHERE o.user_id = ?"
+        " ORDER BY o.id, a.artist_id",
+    ),
+    "received_offers": Section(
+        {"id": "o.id", "sender": "s.display_name", "created_at": "o.created_at", "expires_at": "o.expires_at"},
+        "artist_offer o JOIN account s ON s.id = o.user_id WHERE o.recipient_id = ? ORDER BY o.id",
+    ),
     "imports": Section(
         _columns("id kind file state rows started_at undone_at"), "import_run WHERE user_id = ? ORDER BY id"
     ),
