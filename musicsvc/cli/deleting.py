@@ -122,7 +122,7 @@ def _describe(user: models.User, *, with_artists: bool) -> str:
     """Return what goes with the account, in words."""
     catalog = catalogs.count(user.id)
     goes = deletion.describe((catalog.goes if with_artists else {}) | deletion.count_belongings(user))
-    stays = f"; {catalog.kept} that also belong to artists of others stay" if with_artists and catalog.kept else ""
+    stays = f"; what also belongs to artists of others stays: {catalog.kept}" if with_artists and catalog.kept else ""
     return f"{goes}{stays}"
 
 

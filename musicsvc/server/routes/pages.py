@@ -80,7 +80,7 @@ ROUTES: tuple[Route, ...] = (
     page("POST", HAND_OVER, leaving.hand_over, SESSION, find=find_artist, form=HAND_OVER),
     page("GET", OFFER, leaving.show_offer, SESSION, find=offers.get_received),
     page("POST", f"{OFFER}/accept", leaving.accept, Access.DEVELOPER, find=offers.get_received, form=OFFER,
-         password=PasswordOf.CALLER),
+         password=PasswordOf.CALLER, cost=SLOW),
     page("POST", f"{OFFER}/refuse", leaving.refuse, SESSION, find=offers.get_received),
     page("POST", f"{OFFER}/take-back", leaving.take_back, SESSION, find=offers.get_sent),
     page("GET", DEVELOPERS, developers.show, SESSION),

@@ -4,7 +4,7 @@ A like counts on the day on which it was given, until it is withdrawn: for the t
 for each account that manages one of these.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from peewee import EXCLUDED, SQL, Cast, Select, fn
@@ -99,15 +99,15 @@ def _add(track_id: int, day: int, likes: int, reposts: int) -> Any:
     )
 
 
-def forget(track_id: int) -> None:
-    """Subtract all likes and reposts of a track, which is about to be deleted, from the counts of its days.
+def forget(tracks: Collection[int]) -> None:
+    """Subtract all likes and reposts of tracks, which are about to be deleted, from the counts of their days.
 
     The caller must hold the lock that the function `lock` acquires.
     """
-    days = EngagementDay.select().where(EngagementDay.kind == 1, EngagementDay.subject == track_id)
-    for each in days:
-        add(track_id, each.day * DAY, likes=-each.likes, reposts=-each.reposts)
-    _delete(1, track_id)
+    of_tracks = (EngagementDay.kind == 1) & EngagementDay.subject.in_(tracks)
+    for each in list(EngagementDay.select().where(of_tracks)):
+        add(each.subject, each.day * DAY, likes=-each.likes, reposts=-each.reposts)
+    EngagementDay.delete().where(of_tracks).execute()
 
 
 def rebuild(subjects: Iterable[tuple[int, int]]) -> None:

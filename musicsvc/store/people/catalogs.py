@@ -13,6 +13,7 @@ from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK
 from musicsvc.wording import quantity
 
+MOST_TRACKS = 5_000  # that a page deletes; the command deletes any number
 KINDS = (("album", ALBUM), ("track", TRACK))
 
 
@@ -22,6 +23,11 @@ class Catalog(NamedTuple):
     goes: dict[str, int]
     plays: int
     stays: dict[str, int]
+
+    @property
+    def large(self) -> bool:
+        """Whether a deletion takes so long that others wait for it, so that no page does it."""
+        return self.goes.get("track", 0) > MOST_TRACKS
 
     @property
     def words(self) -> str:

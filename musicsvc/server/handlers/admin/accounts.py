@@ -207,7 +207,7 @@ def show_deletion(subject: User) -> View:
 def delete(subject: User, body: DeletionForm, caller: SessionIdentity, now: int) -> Redirect:
     """Delete an account; another one manages its artists from then on, or they are deleted, too.
 
-    Raises Conflict for the caller's own account, Invalid if it is to manage its artists itself.
+    Raises Conflict for the caller's own account and for too many tracks, Invalid if it is to manage its artists itself.
     """
     if subject.id == caller.user_id:
         raise Conflict("This is your own account. Delete it in the settings.")
@@ -216,6 +216,11 @@ def delete(subject: User, body: DeletionForm, caller: SessionIdentity, now: int)
         raise Invalid({"artists_to": ITSELF})
     if manager is not None and body.with_artists:
         raise Invalid({"artists_to": "Name an account, or delete the artists, too: not both."})
+    if body.with_artists and catalogs.count(subject.id).large:
+        command = f"musicsvc user delete {subject.email} --with-artists"
+        raise Conflict(
+            f"These are more than {catalogs.MOST_TRACKS:,} tracks. Delete them on the server with: {command}"
+        )
     actor = Administrator(caller.user_id)
     deletion.delete(subject.id, artists_to=manager, with_artists=body.with_artists, now=now, actor=actor)
     return Redirect(PATH, f"{subject.email} is deleted.")

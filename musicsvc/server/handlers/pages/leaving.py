@@ -42,10 +42,15 @@ def show_deletion(caller: SessionIdentity, form: FormState, settings: Settings, 
 
 
 def delete(body: DeleteForm, verified: Credentials | None, now: int) -> SignedOut:
-    """Delete the account and, if its e-mail was typed, its artists. Raises Invalid for another e-mail."""
+    """Delete the account and, if its e-mail was typed, its artists.
+
+    Raises Invalid for another e-mail, Conflict for too many tracks.
+    """
     user, typed = credentials.require(verified, WRONG), body.own_email
     if typed is not None and email_addresses.normalize(typed) != user.email_key:
         raise Invalid({"own_email": "This is not the e-mail of your account."})
+    if typed is not None and catalogs.count(user.id).large:
+        raise Conflict(f"You have more than {catalogs.MOST_TRACKS:,} tracks. Ask an administrator to delete them.")
     deletion.delete(user.id, with_artists=typed is not None, now=now, actor="page")
     return SignedOut("/", "Your account is deleted.")
 
