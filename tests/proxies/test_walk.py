@@ -120,6 +120,11 @@ OF_OTHER_STATES = {
     "POST /import/{id}/stop",
     "POST /insights/artist/split",
     "POST /insights/artist/{id}/delete",
+    "POST /admin/leaving/{id}/dismiss",
+    "GET /settings/offers/{id}",
+    "POST /settings/offers/{id}/accept",
+    "POST /settings/offers/{id}/refuse",
+    "POST /settings/offers/{id}/take-back",
     "POST /settings/delete",
     "POST /settings/access",
 }
