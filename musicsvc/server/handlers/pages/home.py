@@ -39,6 +39,8 @@ def _waiting(caller: SessionIdentity) -> list[Waiting]:
     found = []
     if caller.admin and api_access.requests(pending=True, limit=1):
         found.append(Waiting("Requests for access wait for a decision.", "/admin", "Decide"))
+    if caller.admin and offers.asked():
+        found.append(Waiting("Somebody wants to leave, and asks what becomes of the artists.", "/admin", "Decide"))
     files = queue.list_own(caller.user_id) if caller.api_access else []
     read = [task for task in files if (task.step, task.state) == ("check", "done")]
     found += [Waiting(f"{task.file} is read, but not imported yet.", f"/import/{task.id}", "Go on") for task in read]
