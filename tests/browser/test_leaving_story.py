@@ -89,9 +89,9 @@ def test_a_label_without_a_terminal_comes_and_leaves_and_its_artists_go_on(
     visit: Callable[..., Visit], store: Store, clock: MovableClock, width: int, theme: Literal["light", "dark"]
 ) -> None:
     def create() -> int:
-        options = {"password_hash": PASSWORD_HASH, "now": clock.now()}
-        users.create(ADMINISTRATOR, admin=True, **options)
-        return users.create(HEIR, api_access=True, **options).id
+        now = clock.now()
+        users.create(ADMINISTRATOR, admin=True, password_hash=PASSWORD_HASH, now=now)
+        return users.create(HEIR, api_access=True, password_hash=PASSWORD_HASH, now=now).id
 
     heir_id = store.write(create).result()
     options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme}
@@ -106,7 +106,7 @@ def test_a_label_without_a_terminal_comes_and_leaves_and_its_artists_go_on(
     delete(label)
     heir.page.goto("/insights/artists")
     assert heir.page.get_by_role("link", name="Ann Example").count() > 0
-    managers = store.read(lambda: {row.manager_id for row in Artist.select()}).result()
+    managers = store.read(lambda: {row.manager for row in Artist.select()}).result()
     emails = store.read(lambda: {row.email for row in User.select()}).result()
     assert (managers, emails) == ({heir_id}, {HEIR, ADMINISTRATOR})
     for window in (label, administrator, heir):

@@ -85,9 +85,9 @@ def test_what_goes_and_stays_is_counted_and_figures_of_others_stay(store: Store)
         return (
             sorted(row.id for row in Artist.select()),
             sorted(row.id for row in Album.select()),
-            sorted((row.name, row.album_id) for row in Track.select()),
-            [(row.artist_id, row.position) for row in AlbumArtist.select()],
-            sorted({row.track_id for row in TrackArtist.select()}),
+            sorted((row.name, row.album) for row in Track.select()),
+            [(row.artist, row.position) for row in AlbumArtist.select()],
+            sorted({row.track for row in TrackArtist.select()}),
             User.select().where(User.id == owner).count(),
             TrackLike.select().where(TrackLike.track == made.tracks[0]).count(),
         )
