@@ -127,6 +127,11 @@ _FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "days": number(1, 90),
         "scope": choice("read", "read-write"),
     },
+    f"POST {V1}/access-requests": {
+        "use_case": text(1, 500, required=True),
+        "organization": text(1, 500, required=True),
+        "volume": text(1, 100, required=True),
+    },
     f"POST {V1}/albums": {
         "name": NAME,
         "artist_id": EXISTING,
