@@ -37,6 +37,7 @@ def paths(world: World) -> set[str]:
     fingerprint = f"tracks/{world.tracks[0]['id']}/fingerprint/status"
     album = f"albums/{world.albums[0]['id']}?with=genres,tags"
     others = {
+        "access-requests/me",
         "changes",
         "users/me",
         "users/search?query=fan",
