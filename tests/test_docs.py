@@ -137,13 +137,12 @@ def test_commands_of_shell_blocks_parse(page: Path) -> None:
 
 def _parse(group: TyperGroup, words: list[str], parent: Any = None) -> None:
     """Parse the words as the program would, without running the command; raise UsageError if it would refuse them."""
-    name, rest = words[0], words[1:]
-    below = group.commands[name]
     # Commands keep the names of their help option from their first context, so it needs the settings of its parents.
     context = group.make_context("", [], parent, resilient_parsing=True)
+    name, below, rest = group.resolve_command(context, words)
     if isinstance(below, TyperGroup):
-        _parse(below, rest, context)
-    else:
+        _parse(below, [*rest], context)
+    elif below is not None:
         with suppress(Failure):  # no database has the names of the examples
             below.make_context(name, rest, context).close()
 

@@ -65,7 +65,7 @@ def used(file: Path) -> dict[str, list[str]]:
 
     Columns that a model has no more are not used. Tables without a model are used whole.
     """
-    tables: list[Any] = [*models.tables(), models.Activity]
+    tables: list[Any] = [*models.tables(), *models.LOG_TABLES]
     modelled = {table._meta.table_name: {field.column_name for field in table._meta.sorted_fields} for table in tables}
     return {
         table: [column for column in columns if column in modelled.get(table, columns)]

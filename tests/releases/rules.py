@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import history, schema
 from tests.releases.kept import Release, columns_of
@@ -34,10 +35,11 @@ def faults(folder: Path, releases: Sequence[Release]) -> list[str]:
 
 def _faults(folder: Path, releases: Sequence[Release], file: Path) -> Iterator[str]:
     files.create(file)
+    table = activity_log.HISTORY if folder == activity_log.MIGRATIONS else schema.HISTORY
     oldest: dict[str, str] = {}
     for name in history.available(folder):
         with schema.migrating(f"sqlite:///{file}") as database:
-            schema.apply(database, name, folder)
+            schema.apply(database, name, folder, table)
         oldest[name] = schema.load(name, folder).oldest_program
         earlier = [release for release in releases if name not in release.migrations]
         if earlier and history.release(oldest[name]) > history.release(earlier[-1].version):
