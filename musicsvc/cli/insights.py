@@ -15,7 +15,7 @@ from musicsvc.cli.options import AsJson, group, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.server.handlers import insights
-from musicsvc.server.shapes.insights import first_plays
+from musicsvc.server.shapes import insights as shapes
 from musicsvc.store.insights import charts, figures
 from musicsvc.store.plays import counting, history, subjects
 from musicsvc.store.plays.periods import Window
@@ -114,7 +114,7 @@ def _subject(kind: Kind, number: int) -> subjects.Subject:
 
 def _growth(window: Window, first_play: str | None) -> Growth:
     """Return a function that formats growth in percent, or None, as the text after a figure."""
-    before, first = window.before.label, first_plays(window, first_play)
+    before, first = window.before.label, shapes.first_plays(window, first_play)
     if not before:
         return lambda _: ""
     if first is not None:

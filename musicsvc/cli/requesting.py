@@ -25,8 +25,7 @@ from musicsvc.errors import Failure, MethodNotAllowed, NotFound
 from musicsvc.server import in_process
 from musicsvc.server.routes import route as routes
 from musicsvc.server.routes import table
-from musicsvc.store.accounts import tokens, users
-from musicsvc.store.accounts.managing import managers_of
+from musicsvc.store.accounts import managing, tokens, users
 from musicsvc.store.playlists import playlists
 from musicsvc.store.plays import subjects
 from musicsvc.store.security import security_events
@@ -192,7 +191,7 @@ class _Asked:
             return set()
         noun, number = found[1], int(found[2])
         if noun in subjects.KINDS:
-            return managers_of(noun, number)
+            return managing.managers_of(noun, number)
         with suppress(NotFound):
             return {playlists.get(number).owner_id}
         return set()

@@ -59,7 +59,7 @@ class World(NamedTuple):
     async def plays(self, link: str) -> int:
         answer = await self.anybody.get(link)
         assert answer.status == 200, answer.body
-        return int(HtmlPage(answer.body).figures["plays.period"])
+        return int(HtmlPage(answer.body).figures.get("plays.period", 0))  # a report of no plays has no figures
 
     def play(self, listener: str) -> None:
         track, now = self.made.tracks[0], self.clock.now()
