@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.dashboards import catalog_search
 from musicsvc.store.dashboards.catalog_search import Result
 from musicsvc.store.engine.sql import compiled
@@ -53,7 +54,7 @@ def propose(kind: int, chosen: Sequence[Subject], *, user_id: int, window: Windo
 def _albums_beside(albums: Sequence[int], user_id: int) -> Any:
     """Select the albums of those artists of the albums that the account manages."""
     theirs = AlbumArtist.alias()
-    artists = theirs.select(theirs.artist).join(Artist).where(theirs.album.in_(albums), Artist.manager == user_id)
+    artists = theirs.select(theirs.artist).join(Artist).where(theirs.album.in_(albums), managed_by(user_id))
     return AlbumArtist.select(AlbumArtist.album).distinct().where(AlbumArtist.artist.in_(artists))
 
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, cast
 
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.accounts.api_access import AccessState
+from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.accounts.users import Purpose
 from musicsvc.store.catalog import artists
 from musicsvc.store.insights.listening import first_plays
@@ -65,7 +66,7 @@ def load(user_id: int) -> FirstSteps:
 
 def _cover(user_id: int) -> tuple[tuple[str, int] | None, bool]:
     """Return the kind and id of an album, or without albums of a track, and whether any of them has a cover."""
-    mine = Artist.select(Artist.id).where(Artist.manager == user_id)
+    mine = Artist.select(Artist.id).where(managed_by(user_id))
     example, covered = None, False
     for kind, model, of in (("track", Track, TrackArtist.track), ("album", Album, AlbumArtist.album)):
         some = of.model.select(of).where(of.model.artist.in_(mine)).limit(LOOKED_AT)
