@@ -229,12 +229,12 @@ async def test_an_administrator_is_asked_and_hands_over_or_deletes(person: Perso
     assert (again.status, "You have asked already." in text(again)) == (409, True)
     assert "You have asked. An administrator reads it" in text(await person.browser.get(DELETE))
     shown = text(await admin.browser.get("/admin"))
-    assert "It manages 2 artists: Trio, Duo." in shown
+    assert "which manages 2 artists: Trio, Duo." in shown
     assert "To <my> sister" in shown
     number = open_offers(person)[0].id
     assigned = await admin.browser.post(f"/admin/accounts/{person.id}/assign-artists", {"email": heir.email})
     assert assigned.status == 303
-    assert "It manages 0 artists" in text(await admin.browser.get("/admin"))
+    assert "which manages 0 artists" in text(await admin.browser.get("/admin"))
     assert (await admin.browser.post(f"/admin/leaving/{number}/dismiss")).headers["Location"] == "/admin"
     assert "data-leaving" not in text(await admin.browser.get("/admin"))
     assert managers(person, ids) == [heir.id] * 2
