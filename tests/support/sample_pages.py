@@ -9,10 +9,11 @@ from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.editing import offers
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Album, Track, User
+from musicsvc.store.models import Album, Artist, Track, User
 from musicsvc.store.plays.periods import day_of, to_date, window
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from musicsvc.store.security import sessions
@@ -48,11 +49,17 @@ def load(now: int) -> Sample:
     tokens.revoke(1, "abuse: 100 requests refused", now=now, actor="abuse")
     run = runs.start("catalog", "W" * 255, demo.id, {"tracks": Counts(new=28_356)}, now, "page")
     runs.end_run(run, "import.done", now, "page")
+    Artist.create(name="W" * 255, manager=other.id, created_at=now)
+    offers.ask(other, "W" * 255, now=now)
+    offers.create(other, demo.email, (), now=now)
+    offer = offers.received(demo.id, now=now)[0].id
+    offers.create(demo, f"{'w' * 60}@{'w' * 60}.test", (), now=now)
     return Sample(
         sessions.create(users.get(demo.id), address="127.0.0.1", agent="Tests/1.0", now=now),
         {
             "id": "1",
             "/import/{id}": str(checked_file(demo.id, "W" * 255, now)),
+            "/settings/offers/{id}": str(offer),
             "/imports/{id}/undo": str(run),
             "/password/{link}": password_links.create(other, now=now).secret,
             "/reports/{link}": share_links.address(report.id, report.created_at, Site("")).rpartition("/")[2],

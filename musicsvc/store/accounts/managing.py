@@ -1,4 +1,4 @@
-"""Who manages an artist: everything that asks, asks here. Who manages an artist also manages its albums and tracks."""
+"""Managers of artists: everything that asks for them, asks here. They also manage the albums and tracks."""
 
 from typing import Any
 

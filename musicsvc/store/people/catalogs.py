@@ -18,7 +18,7 @@ KINDS = (("album", ALBUM), ("track", TRACK))
 
 
 class Catalog(NamedTuple):
-    """What goes with the artists of an account, by noun, and what stays, as it is of another's artist, too."""
+    """Numbers of what goes with the artists of an account, and of what stays, as it is of another's artist, too."""
 
     goes: dict[str, int]
     plays: int
@@ -31,12 +31,12 @@ class Catalog(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What goes, in words."""
+        """Describe what goes."""
         return ", ".join(quantity(count, noun) for noun, count in self.goes.items())
 
     @property
     def kept(self) -> str:
-        """What stays, in words, or an empty text."""
+        """Describe what stays, or return an empty text."""
         return " and ".join(quantity(count, noun) for noun, count in self.stays.items())
 
 

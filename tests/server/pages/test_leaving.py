@@ -302,7 +302,7 @@ async def test_more_tracks_than_a_page_deletes_are_left_to_an_administrator(
 
     person.do(fill)
     shown = text(await person.browser.get(DELETE))
-    assert "So many tracks are deleted by an administrator: ask below." in shown
+    assert "An administrator deletes a catalog of this size: ask below." in shown
     assert 'name="own_email"' not in shown
     sent = {"password": PASSWORD, "own_email": person.email}
     refused = await person.browser.post(DELETE, sent)
