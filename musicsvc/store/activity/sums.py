@@ -24,6 +24,7 @@ from musicsvc.store.models import Activity, ActivityObjects, ActivityProgress, A
 TOKEN, ADDRESS, ROUTE, STATUS = range(4)  # dimensions
 REFUSED = (401, 403, 404, 429)
 DAY_HOURS = 24
+HASH_BYTES = 8
 MOST_OBJECTS = 1_000  # of a set; one more is kept, which says that there are more
 MOST_ADDRESSES, SLACK = 1_000, 250  # of an hour or a day; those beyond with the fewest calls are summed together
 OTHERS = "others"
@@ -149,7 +150,7 @@ def _by_hour(groups: Iterable[Sequence[Any]]) -> Sums:
 
 
 def _hash(resource: str) -> int:
-    return int.from_bytes(blake2b(resource.encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(blake2b(resource.encode(), digest_size=HASH_BYTES).digest(), "little")
 
 
 def _merge(sums: Sums, key: Key, row: Row) -> None:
@@ -226,7 +227,7 @@ def _save(sums: Sums) -> None:
 
 
 def unpack_hashes(packed: bytes) -> set[int]:
-    return set(unpack(f"<{len(packed) // 8}Q", packed))
+    return set(unpack(f"<{len(packed) // HASH_BYTES}Q", packed))
 
 
 def _unite(*period: int) -> None:

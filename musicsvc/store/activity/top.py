@@ -151,11 +151,18 @@ def _caller(dimension: int, bounds: Bounds, key: str, calls: int, *numbers: int)
 def _objects(dimension: int, window: Window, callers: Sequence[Caller]) -> dict[str, int | str]:
     """Return the numbers of different objects: exact up to MOST_OBJECTS, and in a window of one hour."""
     sets: dict[str, set[int]] = {caller.key: set() for caller in callers}
-    for part in window.parts() if sets else ():
-        rows = ActivityObjects.select(ActivityObjects.key, ActivityObjects.hashes)
-        for key, hashes in rows.where(*_part(ActivityObjects, dimension, *part, sets)).tuples().iterator():
-            if len(sets[key]) <= MOST_OBJECTS:
-                sets[key] |= sums.unpack_hashes(hashes)
+    parts = window.parts() if sets else []
+    key, hashes = ActivityObjects.key, ActivityObjects.hashes
+    for part in parts:  # full sets, whose lengths are read without them
+        full = fn.LENGTH(hashes) > sums.HASH_BYTES * MOST_OBJECTS
+        rows = ActivityObjects.select(key).where(*_part(ActivityObjects, dimension, *part, sets), full).distinct()
+        sets |= {name: set(range(MOST_OBJECTS + 1)) for (name,) in rows.tuples().iterator()}
+    few = [name for name, each in sets.items() if not each]
+    for part in parts if few else ():
+        rows = ActivityObjects.select(key, hashes).where(*_part(ActivityObjects, dimension, *part, few))
+        for name, packed in rows.tuples().iterator():
+            if len(sets[name]) <= MOST_OBJECTS:
+                sets[name] |= sums.unpack_hashes(packed)
     found: dict[str, int | str] = {key: len(each) if len(each) <= MOST_OBJECTS else MORE for key, each in sets.items()}
     many = {caller.key: caller.calls for caller in callers if found[caller.key] == MORE}
     if many and window.end - window.start == 1 and sum(many.values()) <= MOST_COUNTED:
