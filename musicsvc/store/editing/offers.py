@@ -132,20 +132,23 @@ def _only(found: Sequence[Offer]) -> Offer:
 def _open(now: int, condition: Any, *, limit: int = SHOWN) -> Sequence[Offer]:
     """Return open offers, newest first. Those of a suspended account wait until it is reinstated."""
     expires = ArtistOffer.expires_at
-    query = ArtistOffer.select(ArtistOffer, User).join(User, on=(User.id == ArtistOffer.user)).where(condition)
+    query = (
+        ArtistOffer.select(ArtistOffer, User)
+        .join(User, on=(User.id == ArtistOffer.user), attr="sender")
+        .where(condition)
+    )
     query = query.where(expires.is_null() | (expires > now), User.suspended_at.is_null())
     return [_load(row) for row in query.order_by(ArtistOffer.id.desc()).limit(limit)]
 
 
-def _load(row: ArtistOffer) -> Offer:
-    sender: Any = row.user
+def _load(row: Any) -> Offer:
+    sender: User = row.sender
     chosen = ArtistOfferArtist.select(ArtistOfferArtist.artist).where(ArtistOfferArtist.artist_offer == row.id)
     count = chosen.count()
     left = Artist.select(Artist.name).where(managed_by(sender.id))
     left = left.where(Artist.id.in_(chosen)) if count else left
     names = [name for (name,) in left.order_by(Artist.id).limit(NAMED).tuples().iterator()]
-    recipient: Any = row.recipient
-    fields = row.id, sender, recipient, row.email, row.note, row.created_at, row.expires_at
+    fields = row.id, sender, row.recipient, row.email, row.note, row.created_at, row.expires_at
     return Offer(*fields, names, left.count(), count)
 
 

@@ -1,6 +1,6 @@
 """Keep offers of artists to other accounts, and requests to the administrators to take all artists of an account.
 
-Programs of 0.1.0 neither make nor show them. With its account, they delete them too.
+Programs of 0.1.0 neither make nor show them, and leave those of deleted accounts, whose numbers no account gets again.
 """
 
 from peewee import SqliteDatabase
@@ -9,8 +9,7 @@ oldest_program = "0.1.0"
 
 TABLES = """
     CREATE TABLE artist_offer (
-        id {serial}, user_id {number} NOT NULL REFERENCES account (id) ON DELETE CASCADE,
-        recipient_id {number} REFERENCES account (id) ON DELETE SET NULL,
+        id {serial}, user_id {number} NOT NULL, recipient_id {number},
         email TEXT, note TEXT, created_at {number} NOT NULL, expires_at {number}
     ) {strict};
     CREATE INDEX artist_offer_user_id ON artist_offer (user_id);

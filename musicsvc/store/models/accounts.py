@@ -108,8 +108,8 @@ class ArtistOffer(Table):
     """
 
     id = BigAutoField()
-    user = link(User)
-    recipient = link(User, null=True)
+    user = BigIntegerField(column_name="user_id", index=True)
+    recipient = BigIntegerField(column_name="recipient_id", null=True, index=True)
     email = TextField(null=True)
     note = TextField(null=True)
     created_at = BigIntegerField()

@@ -116,6 +116,8 @@ def delete(
     AccessRequest.delete().where(AccessRequest.email_key == user.email_key).execute()
     listeners.erase(listeners.account_key(user.id))
     user_search.remove(user.id, user.display_name)
+    ArtistOffer.delete().where(ArtistOffer.user == user.id).execute()
+    ArtistOffer.update(recipient=None).where(ArtistOffer.recipient == user.id).execute()
     DivideRule.delete().where(DivideRule.user == user.id).execute()
     User.delete().where(User.id == user.id).execute()  # and all rows that refer to it
     erase_for_good()
