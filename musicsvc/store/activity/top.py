@@ -1,4 +1,4 @@
-"""Who called most in a window of whole hours, by token, address, route or status, from the sums of the log.
+"""Find who called most in a window of whole hours, by token, address, route or status, from the sums of the log.
 
 Who is near a limit or a rule against abuse comes first.
 """

@@ -1,4 +1,4 @@
-"""Who called most, or is near a limit: the sums of the activity log with names and links, for pages."""
+"""Show who called most, or is near a limit: the sums of the activity log with names and links, for pages."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress

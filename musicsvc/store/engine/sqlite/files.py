@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,16 +179,17 @@ def write_fault(path: Path) -> str:
 
     The file itself is not opened: closing it would release SQLite's locks.
     """
+    read_only = partial(CAUSES[apsw.ReadOnlyError].format, file=path)
+    if not os.access(path, os.W_OK):
+        return read_only(permissions=_denial(path))
     try:
-        if not os.access(path, os.W_OK):
-            raise PermissionError(errno.EACCES, "")
         # Random, since a file system may store zeros without using disk space.
         with tempfile.TemporaryFile(dir=path.resolve().parent, buffering=0) as sample:
             full = sample.write(os.urandom(SAMPLE_BYTES)) < SAMPLE_BYTES
     except OSError as error:
         full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
         if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}:
-            return CAUSES[apsw.ReadOnlyError].format(file=path, permissions=_denial(path))
+            return read_only(permissions=_denial(path))
     return CAUSES[apsw.FullError].format(file=path) if full else ""
 
 
