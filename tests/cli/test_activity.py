@@ -252,7 +252,7 @@ def test_follow_prints_new_rows_while_a_server_runs(run: Run, tmp_path: Path, mo
 def test_the_commands_of_the_documentation_work(run: Run) -> None:
     run("user", "create", "ann@label.test")
     lines = re.findall(r"^musicsvc (activity.*?)(?: +#.*)?$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
-    assert len(lines) == 7
+    assert len(lines) == 10
     for line in lines:
         if "--follow" not in line:
             run(*shlex.split(line))

@@ -48,6 +48,7 @@ class Authenticator:
         self.limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
+        self._request_path = settings.server.base_path + ACCESS_REQUESTS
         self._cache: LRUCache[str, CachedIdentity] = LRUCache(CACHE_SIZE)  # by token
         self._latest = 0
         self._latest_loaded = False
@@ -178,7 +179,7 @@ class Authenticator:
         if caller.suspended:
             raise Forbidden("The account is suspended.")
         if not caller.api_access and route.access is not Access.ACCOUNT:
-            raise api_access.NoAccess(self._contact, ACCESS_REQUESTS)
+            raise api_access.NoAccess(self._contact, self._request_path)
 
     def _recall(self, value: str) -> CachedIdentity | None:
         """Return what is in memory of a token, or None if the database must be read."""

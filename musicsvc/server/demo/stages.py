@@ -111,7 +111,7 @@ class Demo:
         self._stages = stages
         self._state = state
         self._faults = Faults(state.rules)
-        self._contact = settings.access.contact_email
+        self._no_access = settings.access.contact_email, settings.server.base_path + ACCESS_REQUESTS
         self._store = store
         self._clock = clock
         self._authenticator = authenticator
@@ -206,7 +206,7 @@ class Demo:
 
     def _failure(self, code: str, route: Route) -> Failure:
         failures: dict[str, Failure] = {
-            "403": api_access.NoAccess(self._contact, ACCESS_REQUESTS),
+            "403": api_access.NoAccess(*self._no_access),
             "409": Conflict("The request conflicts with the current state."),
             "413": TooLarge(TOO_LARGE),
             "422": Invalid(_field_error(route)),

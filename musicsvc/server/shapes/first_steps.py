@@ -13,16 +13,16 @@ class Step(NamedTuple):
     done: bool
 
 
-def first_play(caller: SessionIdentity, *, tracks: bool, token: bool, path: str = "/import") -> list[Step]:
+def first_play(caller: SessionIdentity, *, tracks: bool, path: str = "/import") -> list[Step]:
     """Return the steps to the first play of artists, albums or tracks.
 
-    `tracks`, `token`: whether they have tracks, and the account an access token. `path`: of the page that adds tracks.
+    `tracks`: whether they have tracks. `path`: of the page that adds tracks.
     """
     plays = "a sheet of plays, or the history of another service"
     steps = [
         Step("Import a sheet of your tracks" if path == "/import" else "Add the tracks", path, tracks),
         Step(f"Import {plays}" if caller.reports_plays else f"Ask to import {plays}", "/import", done=False),
-        Step("Or let a player or shop report each play, with an access token of yours", "/settings/developers", token),
+        Step("Or let a player or shop report each play, with a token of yours", "/settings/developers", done=False),
     ]
     access = Step("Ask for access, to add music and plays", "/settings/access", caller.api_access)
     return [access, *(each if caller.api_access else each._replace(path=None) for each in steps)]

@@ -148,8 +148,12 @@ def request_own(
 ) -> AccessRequest:
     """Create a pending request for the account itself. Raises Conflict as `request` does, and soon after a denial."""
     user = users.get(user_id)
-    wait = asks_again_at(latest_request(user))
-    if not user.api_access and now < wait:
+    latest = latest_request(user)
+    if user.api_access:
+        raise Conflict("The account has API access already.")
+    if latest is not None and latest.state == "pending":
+        raise Conflict("A request of the account is pending already.")
+    if now < (wait := asks_again_at(latest)):
         raise Conflict(f"Your last request was denied. You can ask again from {isoformat(wait)} on.")
     return request(user.email, use_case, volume, organization, now=now, actor=actor)
 

@@ -219,11 +219,6 @@ def in_force(user: User, *, now: int) -> Sequence[Token]:
     return tuple(token for token in list(user) if state(token, now) == "valid")
 
 
-def has_any(user_id: int, *, now: int) -> bool:
-    """Return whether the account has a token that is neither revoked nor expired."""
-    return Token.select().where(Token.user == user_id, Token.revoked_at.is_null(), Token.expires_at > now).exists()
-
-
 def list_own(page: Page, *, actor: Identity) -> Listing[Token]:
     """Return the actor's tokens, newest first, including revoked and expired ones."""
     return paginate(_own, page, _token, actor.user_id, counted=TOKENS)

@@ -25,7 +25,10 @@ MOST_CHOSEN = 100  # artists of an offer that is not of all
 NAMED = 10
 SHOWN = 50  # offers in a list
 NOTE_LENGTH = 1_000
-GONE = "This offer has ended. It was accepted, refused or taken back, or is older than 14 days."
+GONE = (
+    "This offer is not open: it was accepted, refused or taken back, is older than 14 days, or its artists are not the"
+    " sender's any more."
+)
 NOBODYS = "You manage no artists."
 
 
@@ -57,7 +60,7 @@ def create(sender: User, email: str, chosen: Collection[int], *, now: int) -> No
     """Offer the chosen artists, or all if none is chosen, to the account with this e-mail.
 
     Raises Invalid for a wrong e-mail or the sender's own, Forbidden for artists that the sender does not manage,
-    Conflict for too many artists or offers.
+    Conflict for too many artists or offers, or for an open offer that is the same.
     """
     if problem := email_addresses.problem(email):
         raise Invalid({"email": problem})
@@ -69,10 +72,23 @@ def create(sender: User, email: str, chosen: Collection[int], *, now: int) -> No
     if Artist.select().where(managed_by(sender.id), Artist.id.in_(chosen)).count() < len(chosen):
         raise Forbidden("You do not manage all of these artists.")
     ArtistOffer.delete().where(ArtistOffer.expires_at <= now).execute()
+    if any(_is_alike(offer, email, chosen) for offer in ArtistOffer.select().where(ArtistOffer.user == sender.id)):
+        raise Conflict("You have offered these artists to this e-mail already. The offer is open.")
     if ArtistOffer.select().where(ArtistOffer.user == sender.id).count() >= MOST:
         raise Conflict(f"You have {MOST} open offers, the most that an account can have. Take one back first.")
     recipient = users.find_by_email(email)
     _insert(sender, chosen, now, email=email.strip(), recipient=recipient and recipient.id, expires_at=now + LIFETIME)
+
+
+def _is_alike(offer: ArtistOffer, email: str, chosen: Collection[int]) -> bool:
+    if offer.email is None or email_addresses.normalize(offer.email) != email_addresses.normalize(email):
+        return False
+    return _chosen(offer.id) == set(chosen)
+
+
+def _chosen(offer_id: int) -> set[int]:
+    rows = ArtistOfferArtist.select(ArtistOfferArtist.artist).where(ArtistOfferArtist.artist_offer == offer_id)
+    return {number for (number,) in rows.tuples().iterator()}
 
 
 def ask(sender: User, note: str | None, *, now: int) -> None:
@@ -143,13 +159,12 @@ def _open(now: int, condition: Any, *, limit: int = SHOWN) -> Sequence[Offer]:
 
 def _load(row: Any) -> Offer:
     sender: User = row.sender
-    chosen = ArtistOfferArtist.select(ArtistOfferArtist.artist).where(ArtistOfferArtist.artist_offer == row.id)
-    count = chosen.count()
+    chosen = _chosen(row.id)
     left = Artist.select(Artist.name).where(managed_by(sender.id))
-    left = left.where(Artist.id.in_(chosen)) if count else left
+    left = left.where(Artist.id.in_(chosen)) if chosen else left
     names = [name for (name,) in left.order_by(Artist.id).limit(NAMED).tuples().iterator()]
     fields = row.id, sender, row.recipient, row.email, row.note, row.created_at, row.expires_at
-    return Offer(*fields, names, left.count(), count)
+    return Offer(*fields, names, left.count(), len(chosen))
 
 
 def accept(offer: Offer, user: User, *, now: int) -> int:
@@ -158,10 +173,8 @@ def accept(offer: Offer, user: User, *, now: int) -> int:
     Raises NotFound if the offer has ended meanwhile, Conflict if there is no such artist any more.
     """
     counting.lock()  # in the order in which a deletion of one of the accounts acquires its locks
-    chosen = ArtistOfferArtist.select(ArtistOfferArtist.artist).where(ArtistOfferArtist.artist_offer == offer.id)
-    artists = [number for (number,) in chosen.tuples().iterator()]
+    only = _chosen(offer.id) if offer.chosen else None
     _end(offer)
-    only = artists if offer.chosen else None
     moved = assignments.assign_all(offer.sender, user, only=only, now=now, actor="page", account=user.id)
     if not moved:
         raise Conflict(f"{offer.sender.display_name} manages none of these artists any more.")

@@ -132,3 +132,10 @@ async def test_tokens_are_listed_with_their_calls_of_a_day(world: World) -> None
     number = world.office.admin
     assert found[f"crawler {number}"] == ["1,200 [bad] near a limit", "600", "90"]
     assert found[f"laptop {number}"] == ["19", "0", "0"]
+
+
+@pytest.mark.parametrize("until", ["2026-02-28T10:00:00Z", "2026-02-27T10:00:00Z"])
+async def test_a_window_that_ends_before_it_begins_is_refused(world: World, until: str) -> None:
+    answer = await world.office.browser.get(f"/admin/activity?since=2026-02-28T10:00:00Z&until={until}")
+    assert (answer.status, "Must be after the beginning." in answer.body.decode()) == (422, True)
+    assert HEAD not in outline(answer.body)

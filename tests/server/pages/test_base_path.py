@@ -151,3 +151,10 @@ async def test_responses_from_memory_are_those_of_the_same_path(below: Shared) -
     metrics = (await below.client.get("/metrics")).body.decode()
     assert 'route="/api/v1/genres"' in metrics
     assert BASE not in metrics
+
+
+@on_shared_loop
+async def test_the_way_to_api_access_begins_with_the_base_path(below: Shared) -> None:
+    world = below.world(["without access"])
+    refused = await below.client.holding(world.tokens["without access"]).get("/api/v1/users/me")
+    assert (refused.status, f"POST {BASE}/api/v1/access-requests." in refused.json["message"]) == (403, True)

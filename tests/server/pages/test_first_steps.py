@@ -74,10 +74,9 @@ async def test_first_steps_stand_in_place_of_zeros_and_lead_on(person: Person) -
         *shown.links()
     }
 
-    person.token()
     person.do(lambda user: api_access.grant(user, plays=True, now=1))
     _, steps = await page(person, f"/insights/track/{track}")
-    assert [target for _, target in steps] == ["done", "done", "/import", "done"]
+    assert [target for _, target in steps] == ["done", "done", "/import", "/settings/developers"]
     assert steps[2][0].startswith("Import a sheet of plays")
 
 

@@ -23,7 +23,7 @@ from tests.support.signed_in import Person
 
 pytestmark = pytest.mark.only_on("sqlite")  # the store's rules are tested on both in tests/store/editing
 HAND_OVER, DELETE = "/settings/delete/hand-over", "/settings/delete"
-OFFERED = "waits for 14 days. If an account with API access has this e-mail, it sees the offer."
+OFFERED = "waits for 14 days. If an account with API access has this e-mail now, it sees the offer"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -70,13 +70,13 @@ async def test_all_artists_are_offered_accepted_and_then_the_account_is_deleted(
     assert (sent.status, sent.headers["Location"]) == (303, DELETE)
     shown = text(await person.browser.get(DELETE))
     assert OFFERED in shown
-    assert "All 3 artists: Trio, Duo, Solo" in shown
+    assert "All that you manage when it is accepted, now 3 artists: Trio, Duo, Solo" in shown
     assert managers(person, ids) == [person.id] * 3
     number = open_offers(person)[0].id
     name = person.do(lambda user: user.display_name)
     for path in ("/", "/settings", "/insights"):
         shown = text(await heir.browser.get(path))
-        assert f"<strong>{name}</strong> offers you 3 artists: Trio, Duo, Solo." in shown
+        assert f"<strong>{name}</strong> offers you everything they manage, now 3 artists: Trio, Duo, Solo." in shown
         assert f'href="/settings/offers/{number}"' in shown
         assert person.email not in shown
     offer = f"/settings/offers/{number}"
@@ -96,7 +96,7 @@ async def test_all_artists_are_offered_accepted_and_then_the_account_is_deleted(
         ("artist.unassigned", heir.id, f"all 3 artists, to account {heir.id}"),
     ]
     again = await heir.browser.post(f"{offer}/accept", {"password": PASSWORD})
-    assert (again.status, "This offer has ended." in text(again)) == (404, True)
+    assert (again.status, "This offer is not open" in text(again)) == (404, True)
     gone = await person.browser.post(DELETE, {"password": PASSWORD})
     assert (gone.status, gone.headers["Location"]) == (303, "/")
     assert managers(heir, ids) == [heir.id] * 3
@@ -127,7 +127,7 @@ async def test_the_page_answers_the_same_whoever_has_the_e_mail(person: Person) 
     number = open_offers(person)[0].id
     assert (await without.browser.get(f"/settings/offers/{number}")).status == 404
     without.do(lambda user: api_access.grant(user, now=2))
-    assert "offers you 2 artists" in text(await without.browser.get("/settings"))
+    assert "offers you everything they manage, now 2 artists" in text(await without.browser.get("/settings"))
 
 
 @on_shared_loop
@@ -281,7 +281,7 @@ async def test_an_expired_offer_and_one_without_api_access_are_not_accepted(pers
     heir.do(lambda user: api_access.grant(user, now=3))
     person.do(lambda _: ArtistOffer.update(expires_at=ArtistOffer.expires_at - 14 * DAY).execute())
     ended = await heir.browser.post(f"{offer}/accept", {"password": PASSWORD})
-    assert (ended.status, "This offer has ended." in text(ended)) == (404, True)
+    assert (ended.status, "This offer is not open" in text(ended)) == (404, True)
     assert "offers you" not in text(await heir.browser.get("/settings"))
     assert open_offers(person) == []
     assert managers(person, [artist]) == [person.id]

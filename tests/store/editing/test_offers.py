@@ -86,9 +86,9 @@ def test_chosen_artists_move_when_they_are_accepted_and_only_once(world: World) 
     assert (world.received(), world.received(world.other)) == ([offer.id], [])
     assert world.accept(offer) == 2
     assert world.managers() == [world.heir.id, world.sender.id, world.heir.id]
-    with pytest.raises(NotFound, match="ended"):
+    with pytest.raises(NotFound, match="not open"):
         world.accept(offer)
-    with pytest.raises(NotFound, match="ended"):
+    with pytest.raises(NotFound, match="not open"):
         world.do(partial(offers.accept, offer, world.heir, now=NOW))  # the same moment, in another request
     require_sound(world.store)
 
@@ -97,13 +97,13 @@ def test_an_offer_ends_after_14_days_when_taken_back_and_when_refused(world: Wor
     expired, back, refused = world.offer(), world.offer(0), world.offer(1)
     assert world.received(now=END - 1) == [refused.id, back.id, expired.id]
     assert world.received(now=END) == []
-    with pytest.raises(NotFound, match="ended"):
+    with pytest.raises(NotFound, match="not open"):
         world.accept(expired, now=END)
     world.do(partial(offers.take_back, back, now=NOW))
     world.do(partial(offers.refuse, refused, now=NOW))
     assert world.received() == [expired.id]
     for end in (offers.take_back, offers.refuse):
-        with pytest.raises(NotFound, match="ended"):
+        with pytest.raises(NotFound, match="not open"):
             world.do(partial(end, back, now=NOW))
     kinds = ["artist.offered"] * 3 + ["artist.offer_withdrawn", "artist.offer_refused"]
     assert world.kinds(world.sender) == kinds
@@ -130,7 +130,7 @@ def test_an_artist_that_the_sender_has_lost_or_deleted_is_not_moved(world: World
     offer = world.offer(0)
     world.do(partial(assignments.assign, world.ids[0], world.other, now=NOW))
     assert world.received() == []
-    with pytest.raises(NotFound, match="ended"):
+    with pytest.raises(NotFound, match="not open"):
         world.accept(offer)
     with pytest.raises(Conflict, match="manages none"):
         world.do(partial(offers.accept, offer, world.heir, now=NOW))
@@ -213,3 +213,16 @@ def test_all_moves_what_imports_find_and_some_does_not_move_to_oneself(world: Wo
         world.do(partial(assignments.assign_all, world.sender, world.sender, now=NOW))
     assert world.do(partial(assignments.assign_all, world.sender, world.heir, only=[], now=NOW)) == 0
     assert world.kinds(world.heir) == ["access.granted"]
+
+
+def test_an_offer_of_the_same_artists_to_the_same_e_mail_is_made_once(world: World) -> None:
+    first, all_of_them = world.offer(0, 2), world.offer()
+    for chosen in ((0, 2), ()):
+        with pytest.raises(Conflict, match="already"):
+            world.offer(*chosen)
+    with pytest.raises(Conflict, match="already"):
+        world.do(lambda: offers.create(world.sender, world.heir.email.upper(), [world.ids[0], world.ids[2]], now=NOW))
+    others = world.offer(0), world.offer(0, 2, to=world.other)
+    assert world.received() == [others[0].id, all_of_them.id, first.id]
+    world.do(lambda: offers.take_back(first, now=NOW))
+    assert world.offer(0, 2).id in world.received()

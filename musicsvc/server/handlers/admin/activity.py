@@ -106,6 +106,8 @@ def _filters(query: ActivityQuery, store: Store, now: int) -> tuple[Filters, dic
         "since": parse("since", lambda text: _time(text, now)),
         "until": min(filter(None, (query.before, parse("until", lambda text: _time(text, now)))), default=None),
     }
+    if None not in {since := common["since"], end := common["until"]} and end <= since:
+        errors["until"] = "Must be after the beginning."
     if query.kind == "events" and any(value is not None for value in of_calls.values()):
         errors["kind"] = "Events have no address, status or route. Choose calls, or leave these fields empty."
     return build_filters(query.kind, of_calls, common), errors

@@ -12,7 +12,6 @@ from musicsvc.server.shapes import first_steps, insights, share_links
 from musicsvc.server.shapes.envelope import JSON, Download, Site
 from musicsvc.server.shapes.first_steps import Step
 from musicsvc.server.shapes.pages import Redirect, View
-from musicsvc.store.accounts import tokens
 from musicsvc.store.dashboards import catalog_search, comparisons, dashboards, report_links
 from musicsvc.store.dashboards.dashboards import Dashboard
 from musicsvc.store.dashboards.report_links import SharedReport
@@ -35,14 +34,14 @@ def show(subject: Subject, query: SubjectQuery, caller: SessionIdentity, now: in
     """Show the figures of an artist, album or track."""
     days = history.adapt(query.window(now))
     found = dashboards.build(subject, days, caller.user_id, now, zone=query.zone, interval=query.by)
-    steps = None if found.figures.plays_total else _first_steps(found, caller, now)
+    steps = None if found.figures.plays_total else _first_steps(found, caller)
     return View("insights/show.html", {"page": shapes.dashboard(found, now, query.zone), "steps": steps})
 
 
-def _first_steps(found: Dashboard, caller: SessionIdentity, now: int) -> list[Step]:
+def _first_steps(found: Dashboard, caller: SessionIdentity) -> list[Step]:
     path = f"/insights/track/new?album={found.subject.id}" if found.subject.kind == ALBUM else "/import"
-    tracks, token = found.subject.kind == TRACK or bool(found.tracks), tokens.has_any(caller.user_id, now=now)
-    return first_steps.first_play(caller, tracks=tracks, token=token, path=path)
+    tracks = found.subject.kind == TRACK or bool(found.tracks)
+    return first_steps.first_play(caller, tracks=tracks, path=path)
 
 
 def show_realtime(subject: Subject, now: int) -> View:

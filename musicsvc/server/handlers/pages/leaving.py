@@ -22,7 +22,10 @@ from musicsvc.wording import quantity
 
 DELETE = "/settings/delete"
 CHOICE = Page(1, offers.MOST_CHOSEN)
-OFFERED = "The offer to {} waits for 14 days. If an account with API access has this e-mail, it sees the offer."
+OFFERED = (
+    "The offer to {} waits for 14 days. If an account with API access has this e-mail now, it sees the offer; one that"
+    " registers later does not."
+)
 
 
 def show_deletion(caller: SessionIdentity, form: FormState, settings: Settings, now: int) -> View:

@@ -9,10 +9,9 @@ from musicsvc.server.shapes import columns
 from musicsvc.server.shapes import dashboards as dashboard_shapes
 from musicsvc.server.shapes import exports as export_shapes
 from musicsvc.server.shapes import overviews as shapes
-from musicsvc.server.shapes.first_steps import Step, first_play
+from musicsvc.server.shapes.first_steps import first_play
 from musicsvc.server.shapes.pages import View
 from musicsvc.server.shapes.spooled import Spooled, spool
-from musicsvc.store.accounts import tokens
 from musicsvc.store.catalog import artists
 from musicsvc.store.dashboards import catalog_search, dashboards, overviews, tables
 from musicsvc.store.dashboards.tables import Selection
@@ -32,19 +31,15 @@ def show(query: OverviewQuery, caller: SessionIdentity, now: int) -> View:
         return View("insights/found.html", {"page": dashboard_shapes.found(results, query.q, query.page, days, now)})
     told = {"notices": notices.latest(caller.user_id, now=now), "received": offers.received(caller.user_id, now=now)}
     if not artists.manages_any(caller.user_id):
-        return View("insights/nothing.html", told | {"steps": _first_steps(caller, now, tracks=False)})
+        return View("insights/nothing.html", told | {"steps": first_play(caller, tracks=False)})
     found = overviews.build(dashboards.report(Subject(ACCOUNT, caller.user_id), days, query.by), now)
     played = found.dashboard.figures.plays_total
-    steps = None if played else _first_steps(caller, now, tracks=bool(Scope(manager=caller.user_id).ids(TRACK)))
+    steps = None if played else first_play(caller, tracks=bool(Scope(manager=caller.user_id).ids(TRACK)))
     selection = Selection(ARTIST)
     table = tables.page(caller.user_id, selection, days, 1)
     return View(
         "insights/overview.html", told | {"steps": steps, "page": shapes.overview(found, table, selection, now)}
     )
-
-
-def _first_steps(caller: SessionIdentity, now: int, *, tracks: bool) -> list[Step]:
-    return first_play(caller, tracks=tracks, token=tokens.has_any(caller.user_id, now=now))
 
 
 def show_table(type_: str, query: TableQuery, caller: SessionIdentity, now: int) -> View:
