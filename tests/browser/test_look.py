@@ -74,9 +74,9 @@ def test_activity_is_a_table_in_a_wide_window_and_cards_on_a_phone(
     for size, display in ((WIDE, "table-row"), (PHONE, "block")):
         window.page.set_viewport_size(size)
         window.page.goto("/admin/activity")
-        row = window.page.locator("tbody tr").first
+        frame = window.page.get_by_role("region", name="Activity")
+        row = frame.locator("tbody tr").first
         assert row.evaluate("row => getComputedStyle(row).display") == display
-        frame = window.page.locator(".scroll")
         assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
         assert window.page.evaluate(FITS)
 
