@@ -85,6 +85,8 @@ def test_every_period_has_the_same_figures_in_every_file_and_command(world: Time
             file = tmp_path / f"{type_}.{export_files.TABLES[(index + number) % 4]}"  # another format in each period
             run_at(clock, "export", type_, *chosen, "-o", str(file))
             expected = export_files.expected(past, type_, period, NOW)
+            if file.suffix == ".xlsx" and type_ != "plays":
+                expected = [export_files.for_people(row, period, NOW) for row in expected]
             assert [{name: row[name] for name in expected[0]} for row in export_files.rows(file)] == expected
         files = [run_report(clock, tmp_path / f"report.{form}", chosen) for form in ("json", "pdf")]
         check_report(past, period, *files)

@@ -177,7 +177,8 @@ def test_plays_of_deleted_tracks_have_a_row_so_that_rows_add_up(
                 found = [
                     {**row, "artists": row["artists"] or "", "label": None} for row in exported(type_, scope, form)
                 ]
-                assert [{name: row[name] for name in whole[0]} for row in found] == whole, (scope, form)
+                wanted = [export_files.for_people(row, "7-days", NOW) if form == "xlsx" else row for row in whole]
+                assert [{name: row[name] for name in whole[0]} for row in found] == wanted, (scope, form)
         assert all(row["album_id"] for row in exported("albums", scope))
         assert all(row["artist_id"] for row in exported("artists", scope))
 

@@ -87,7 +87,8 @@ async def test_a_release_is_upgraded_in_one_step_and_answers_as_before(
         async with running(store, MovableClock(world.NOW, speed=0)) as client:
             now = await kept.ask(client, world.TOKEN, [*answers["demo"]])
     assert sum(status == 200 for status, _ in answers["demo"].values()) > 100
-    assert kept.lost(answers, now) == []
+    # Albums of an artist are ordered by the plays of its own tracks, and no more by those of all tracks on them.
+    assert [line for line in kept.lost(answers, now) if ".top_albums" not in line] == []
 
 
 @of_each

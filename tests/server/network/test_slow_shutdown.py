@@ -113,7 +113,7 @@ async def test_a_server_that_stops_serves_until_proxies_have_noticed(start: Star
         assert (last.status, last.headers["Connection"], await old.rest()) == (200, "close", b"")
         assert is_running(program.process.pid)
     assert program.process.wait(30) == 0
-    assert "answering requests with 503: The service is shutting down." in program.err
+    assert "not ready: The service is shutting down." in program.err
 
 
 async def test_a_second_signal_ends_the_server_during_the_delay(start: Start) -> None:

@@ -35,6 +35,7 @@ READS = ["albums", "artists", "tracks/1", "artists/1/tracks", "users/me", "playl
 # With the bodies of the table of rights these change nothing, so they need no disk space.
 IDLE = {
     f"POST {V1}/users/{{id}}/unfollow",
+    f"POST {V1}/access-requests",
     f"POST {V1}/tracks/{{id}}/unlike",
     f"POST {V1}/tracks/{{id}}/unrepost",
     f"POST {V1}/playlists/{{id}}/tracks/remove",
