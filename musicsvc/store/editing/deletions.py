@@ -157,7 +157,9 @@ def _keep(tracks: Collection[int]) -> Any:
     """Keep what the plays of tracks count for, which are about to be deleted."""
     of = engagement_days.subjects().alias("of")
     query = Track.select(of.c.kind, of.c.subject, Track.id, Track.duration).join(of, on=(of.c.track_id == Track.id))
-    played = query.join(TrackPlays, on=(TrackPlays.track == Track.id)).where(Track.id.in_(tracks), of.c.kind > 0)
+    # The tracks are named twice: of the list PostgreSQL concludes nothing for the other side of the join.
+    chosen = Track.id.in_(tracks), of.c.track_id.in_(tracks), of.c.kind > 0
+    played = query.join(TrackPlays, on=(TrackPlays.track == Track.id)).where(*chosen)
     return DeletedTrack.insert_from(
         played, [DeletedTrack.kind, DeletedTrack.subject, DeletedTrack.track, DeletedTrack.duration]
     )
