@@ -48,7 +48,7 @@ LISTED = {  # the calls for which the document lists the status of the refusal
     "404": [call for call in CALLS if "{id}" in call or "export" in call],
     "409": [call for call in CALLS if "invite" in call],
     "413": [call for call in CALLS if "POST" in call and "accept" not in call],
-    "422": [call for call in CALLS if "DELETE" not in call and "accept" not in call],
+    "422": CALLS,  # each can prefer that what is unknown is an error
 }
 WAITING = ("429", "503")
 SURVIVED = (
