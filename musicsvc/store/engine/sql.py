@@ -266,6 +266,7 @@ class Compiled(Generic[P]):
 
     def __init__(self, build: Callable[P, Any]) -> None:
         self._build: Callable[..., Any] = build
+        self._statements: dict[Hashable, Statement] = {}
         update_wrapper(self, build)
 
     def __call__(self, *arguments: P.args, **constants: P.kwargs) -> list[Any]:
@@ -281,20 +282,19 @@ class Compiled(Generic[P]):
 
     def _statement(self, arguments: Sequence[Any], constants: Mapping[str, Any]) -> "Statement":
         database = current()
-        statements: dict[Hashable, Statement] = vars(database).setdefault("statements", {})
-        key = self._build, *constants.values()
-        statement = statements.get(key)
+        key = type(database), *constants.values()
+        statement = self._statements.get(key)
         if statement is None:
             query = self._build(*map(Placeholder, range(len(arguments)), arguments), **constants)
-            statement = statements[key] = Statement.compile(query, database)
+            statement = self._statements[key] = Statement.compile(query, database)
         return statement
 
 
 def compiled(build: Callable[P, Any]) -> Compiled[P]:
     """Decorate a function that builds a Peewee query: calls return the query's rows as tuples, without conversion.
 
-    The first call builds the query, with a placeholder for each positional argument, and keeps its SQL as long as the
-    database object. An argument may be any value except None, or a list for `Field.in_`. Keyword arguments become
+    The first call builds the query, with a placeholder for each positional argument, and keeps its SQL for databases
+    of that kind. An argument may be any value except None, or a list for `Field.in_`. Keyword arguments become
     constants of the query: each combination of keyword arguments has its own SQL.
     """
     return Compiled(build)

@@ -8,6 +8,7 @@ docs/import.md names the pages that describe them. Of several columns for a fiel
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 from musicsvc.store.catalog.fields import COLUMNS
 from musicsvc.store.importing.cells import durations
@@ -84,7 +85,8 @@ def counts(field: str, heading: str) -> bool:
     return field in COUNTS and not {*known(field, COUNTS[field])[1:]}.isdisjoint(keys(heading))
 
 
-def known(field: str, synonyms: str) -> list[str]:
+@lru_cache(maxsize=1024)  # more than there are fields
+def known(field: str, synonyms: str) -> tuple[str, ...]:
     """Return the forms of the headings for a field, the best first: its own name, then the synonyms."""
     names: Iterable[str] = (field, *synonyms.split(","))
-    return list(dict.fromkeys("".join(words(name)) for name in names))
+    return tuple(dict.fromkeys("".join(words(name)) for name in names))
