@@ -26,12 +26,13 @@ def read(path: Path, form: str | None = None) -> Listed:
                 found.append((record.line, record.note or record.fault))
                 continue
             try:
-                row = listen_rows.parse(record, COLUMNS.read(record.values, ()), "me")
+                row = listen_rows.parse(record, COLUMNS.read(record.values, ()), "me", {})
             except RefusedError as refused:
                 found.append((record.line, str(refused)))
                 continue
+            named = row.named
             when = isoformat(row.played_at).removesuffix(".000000Z")
-            found.append((record.line, "; ".join(row.artists), row.track, row.album, when, row.duration_ms))
+            found.append((record.line, "; ".join(named.artists), named.track, named.album, when, row.duration_ms))
         assert reader.position == reader.size
     return found
 

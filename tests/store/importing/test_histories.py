@@ -358,7 +358,7 @@ def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) 
     def ids(content: object) -> tuple[str, ...]:
         with histories.open_file(write(tmp_path / "a.json", content)) as reader:
             (record,) = reader
-            return listen_rows.parse(record, COLUMNS.read(record.values, ()), "me").external_ids
+            return listen_rows.parse(record, COLUMNS.read(record.values, ()), "me", {}).named.external_ids
 
     assert ids([stream()]) == ("abc",)
     assert ids([stream(spotify_track_uri=None)]) == ()

@@ -1,5 +1,6 @@
 """Validate rows of a listening history (docs/import.md)."""
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,51 +16,84 @@ from musicsvc.wording import LONGEST_NAME
 
 LISTENER_LENGTH = 64
 MOST_IDS = 2**53 - 1
-SEVERAL = ("external_id", "artist", "featured_artist", "listened_ms")  # fields that a Listen calls otherwise
+MOST_KNOWN = 20_000  # a file names few tracks at a time; more than these would take memory only
+
+
+@dataclass(slots=True, eq=False)
+class Named:
+    """What rows name: a track by id, by ids in other services, by ISRC, or by artists and track name.
+
+    Rows that name the same share one, so that it is looked up once. `written`: the artists in the file, if others took
+    the place of one that was split. `hashes`: see `matching.hashes`.
+    """
+
+    track_id: int | None
+    external_ids: tuple[str, ...]
+    isrc: str | None
+    artists: tuple[str, ...]
+    track: str | None
+    album: str | None
+    written: tuple[str, ...] = ()
+    hashes: tuple[int | None, int | None] | None = None
+
+    def called(self, artists: tuple[str, ...]) -> "Named":
+        return replace(self, artists=artists, written=self.artists, hashes=None)
+
+
+Known = dict[tuple[Any, ...], Named]  # by all that it names
 
 
 class Listen(NamedTuple):
-    """A validated play. It names its track by id, by ids in other services, or by artists and track name."""
+    """A validated play. `to_minute`: its time is cut to the minute."""
 
     line: int
     member: str | None
-    track_id: int | None = None
-    external_ids: tuple[str, ...] = ()
-    isrc: str | None = None
-    artists: tuple[str, ...] = ()
-    track: str | None = None
-    album: str | None = None
-    listener: str = ""
-    played_at: int = 0
-    duration_ms: int | None = None
-    client_id: str | None = None
-    to_minute: bool = False  # whether its time is cut to the minute
-    written: tuple[str, ...] = ()  # the artists in the file, if others took the place of one that was split
-
-    def called(self, artists: tuple[str, ...]) -> "Listen":
-        return self._replace(artists=artists, written=self.artists)
+    named: Named
+    listener: str
+    played_at: int
+    duration_ms: int | None
+    client_id: str | None
+    to_minute: bool
 
 
-def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
-    """Validate a row. `listener` is used if the row names none. Raises RefusedError with the reasons of all faults."""
-    faults, filled = cells.faults, {name: value for name, value in cells.values.items() if value is not None}
-    named = {name: value for name, value in filled.items() if name not in SEVERAL}
-    several = {"external_ids": filled.get("external_id", ()), "artists": artists_of(cells)}
-    several["duration_ms"] = filled.get("listened_ms")
-    of_row = {"listener": listener or ""} | named | several
-    to_minute = record.to_minute or isinstance(filled.get("played_at"), times.Minute)
-    found = Listen(record.line, record.member, **of_row, to_minute=to_minute)
-    cells.refuse("played_at", "is missing", when="played_at" not in filled)
-    cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
-    cells.refuse("played_at", "is that of a clock that was not set", when=found.played_at in times.UNSET)
-    cells.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
-    cells.refuse("artist", TOO_MANY_ARTISTS, when=len(found.artists) > MOST_ARTISTS)
-    is_named = found.track_id is not None or "track_id" in faults or found.external_ids or found.isrc
-    cells.refuse("track", "is missing", when=not (is_named or found.track))
-    cells.refuse("artist", "is missing", when=not (is_named or found.artists))
+def parse(record: Record, cells: Cells, listener: str | None, known: Known) -> Listen:
+    """Validate a row. `listener` is used if the row names none. Raises RefusedError with the reasons of all faults.
+
+    `known`: what earlier rows named, to which that of the row is added.
+    """
+    read = cells.values.get
+    names = (read("track_id"), read("external_id") or (), read("isrc"), artists_of(cells), read("track"), read("album"))
+    named = known.get(names)
+    if named is None:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        named = known[names] = Named(*names)
+    at: Any = read("played_at")
+    who: Any = read("listener") or listener
+    if at is None or at <= 0 or at in times.UNSET or not who or cells.faults or not _is_sound(named):
+        _refuse(cells, named, at, who)
+    cut = record.to_minute or type(at) is times.Minute
+    own = read("listened_ms"), read("client_id")
+    return Listen(record.line, record.member, named, who, int(at) if cut else at, *own, cut)
+
+
+def _is_sound(named: Named) -> bool:
+    has_names = bool(named.artists and named.track) and len(named.artists) <= MOST_ARTISTS
+    return has_names or bool(not named.artists and (named.track_id or named.external_ids or named.isrc))
+
+
+def _refuse(cells: Cells, named: Named, at: int | None, listener: str | None) -> None:
+    faults = cells.faults
+    cells.refuse("played_at", "is missing", when=at is None)
+    cells.refuse("played_at", "is before 1970", when=(at or 0) < 0)
+    cells.refuse("played_at", "is that of a clock that was not set", when=at in times.UNSET)
+    cells.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not listener)
+    cells.refuse("artist", TOO_MANY_ARTISTS, when=len(named.artists) > MOST_ARTISTS)
+    is_named = named.track_id is not None or "track_id" in faults or named.external_ids or named.isrc
+    cells.refuse("track", "is missing", when=not (is_named or named.track))
+    cells.refuse("artist", "is missing", when=not (is_named or named.artists))
     if faults:
         raise RefusedError(cells.reasons(FIELDS))
-    return found._replace(played_at=int(found.played_at)) if to_minute else found
 
 
 def _id(value: Any) -> int | None:

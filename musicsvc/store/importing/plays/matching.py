@@ -7,9 +7,8 @@ artist also has the names and codes of what was merged into it.
 import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from peewee import SQL, fn
@@ -19,12 +18,11 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.merged import ARTIST, TRACK
 from musicsvc.store.engine.name_keys import caseless_key, closest, name_key
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.importing.plays.listen_rows import Listen
-from musicsvc.store.models import Album, DroppedPlay, Listener, Merged, MergedCredit, Play, TrackArtist
+from musicsvc.store.importing.plays.listen_rows import Listen, Named
+from musicsvc.store.models import Album, DroppedPlay, Merged, MergedCredit, Play, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners
 
 AMBIGUOUS = 0  # never the id of a track
 MAX_IN_MEMORY = 100_000
@@ -65,10 +63,10 @@ class CatalogIndex:
         for artist in artists:
             self.artists[caseless_key(artist.name)].append(artist)
 
-    def named(self, listens: Iterable[Listen]) -> set[int]:
-        """Return the ids of the artists that these plays may name."""
-        names = {caseless_key(name) for listen in listens if listen.track_id is None for name in listen.artists}
-        return {artist.id for name in names for artist in self.artists.get(name, ())}
+    def named(self, rows: Iterable[Named]) -> set[int]:
+        """Return the ids of the artists that rows may name."""
+        names = {name for row in rows if row.track_id is None for name in row.artists}
+        return {artist.id for name in names for artist in self.artists.get(caseless_key(name), ())}
 
     def add_track(self, track: Track, artists: Iterable[int]) -> None:
         for artist in artists:
@@ -95,53 +93,60 @@ def load(manager: int | None) -> CatalogIndex:
 
 
 class TrackLookup:
-    """Finds the track of each play in a batch. The caller must add artists and tracks that it creates to `created`."""
+    """Finds the tracks that a batch names. The caller must add artists and tracks that it creates to `created`."""
 
-    def __init__(self, listens: Sequence[Listen], catalog: CatalogIndex) -> None:
+    def __init__(self, rows: Collection[Named], catalog: CatalogIndex) -> None:
         """Load the tracks that the rows may name. Call in a transaction."""
         self.created = CatalogIndex(catalog.manager)
         self._catalog = catalog
-        ids = {each.track_id for each in listens if each.track_id is not None}
+        self._found: dict[Named, int | None] = {}  # what `find` returned
+        ids = {each.track_id for each in rows if each.track_id is not None}
         self._ids = ids - tracks.missing(ids)
-        external_ids = {each for listen in listens for each in listen.external_ids}
+        external_ids = {each for row in rows for each in row.external_ids}
         self._same_id = _by_code(_by_external_id, external_ids, catalog.manager)
-        self._same_isrc = _by_code(_by_isrc, {each.isrc for each in listens if each.isrc}, catalog.manager)
+        self._same_isrc = _by_code(_by_isrc, {each.isrc for each in rows if each.isrc}, catalog.manager)
         self._by_code: dict[Code, int] = {("id", code): found[0] for code, found in self._same_id.items()}
         self._by_code |= {("isrc", code): found[0] for code, found in self._same_isrc.items()}
-        artists = catalog.named(listens) - catalog.tracks.keys()
+        artists = catalog.named(rows) - catalog.tracks.keys()
         self.fresh: Tracks = {artist: {} for artist in artists}
-        for artist, *values in _by_artists(artists):
+        for artist, *values in _by_artists(artists) if artists else ():
             track = Track(*values)
             self.fresh[artist].setdefault(caseless_key(track.name), []).append(track)
 
-    def find(self, listen: Listen) -> int | None:
-        """Return the id of the play's track, None if no track matches, AMBIGUOUS if several differ only in case."""
-        if listen.track_id is not None:
-            return listen.track_id if listen.track_id in self._ids else None
-        codes = [*(("id", each) for each in listen.external_ids), ("isrc", listen.isrc)]
+    def find(self, named: Named) -> int | None:
+        """Return the id of the track, None if no track matches, AMBIGUOUS if several differ only in case."""
+        if named not in self._found:
+            self._found[named] = self._find(named)
+        return self._found[named]
+
+    def _find(self, named: Named) -> int | None:
+        if named.track_id is not None:
+            return named.track_id if named.track_id in self._ids else None
+        codes = [*(("id", each) for each in named.external_ids), ("isrc", named.isrc)]
         for code in codes:
             if code in self._by_code:
                 return self._by_code[code]
-        if listen.track is None or not listen.artists:
+        if named.track is None or not named.artists:
             return None
-        found = self._candidates(listen)
-        return _choose(found, listen, self.created.manager) if found else None
+        found = self._candidates(named)
+        return _choose(found, named, self.created.manager) if found else None
 
-    def alike(self, listen: Listen) -> set[int]:
-        """Return the ids of all tracks that match the play's ids or names, regardless of their manager."""
-        found = {track for each in listen.external_ids for track in self._same_id.get(each, ())}
-        found.update(self._same_isrc.get(listen.isrc or "", ()))
-        if listen.track is not None and listen.artists:
-            found |= {track.id for track, _ in _exact(self._candidates(listen), listen) or self._candidates(listen)}
+    def alike(self, named: Named) -> set[int]:
+        """Return the ids of all tracks that match the row's ids or names, regardless of their manager."""
+        found = {track for each in named.external_ids for track in self._same_id.get(each, ())}
+        found.update(self._same_isrc.get(named.isrc or "", ()))
+        if named.track is not None and named.artists:
+            found |= {track.id for track, _ in _exact(self._candidates(named), named) or self._candidates(named)}
         return found
 
     def add_codes(self, track: int, *codes: Code) -> None:
-        """Let later rows of the batch find a created track by its external id and ISRC, if it has them."""
+        """Let later rows of the batch find a created track, also by its external id and ISRC, if it has them."""
+        self._found.clear()
         self._by_code |= {code: track for code in codes if code[1] is not None}
 
-    def ambiguous_ids(self, listen: Listen) -> list[int]:
+    def ambiguous_ids(self, named: Named) -> list[int]:
         """Return the ids of all matching tracks if `find` returns AMBIGUOUS, otherwise an empty list."""
-        return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
+        return sorted(track.id for track, _ in self._candidates(named)) if self.find(named) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
         """Return the manager's artist with this name or, if only one has it in other case, that artist. Else None."""
@@ -157,13 +162,13 @@ class TrackLookup:
         known = self.fresh.get(artist) or self._catalog.tracks.get(artist) or {}
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
-    def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return the tracks by all artists of the play or, if there are none, by its first artist, ignoring case.
+    def _candidates(self, named: Named) -> Collection[tuple[Track, Artist]]:
+        """Return the tracks by all artists of the row or, if there are none, by its first artist, ignoring case.
 
-        The result has pairs of a track and its artist that matches the first artist of the play.
+        The result has pairs of a track and its artist that matches the first artist of the row.
         """
-        artists = [self._alike(name) for name in listen.artists]
-        key = caseless_key(listen.track or "")
+        artists = [self._alike(name) for name in named.artists]
+        key = caseless_key(named.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
         found = first
         for others in artists[1:]:
@@ -172,14 +177,14 @@ class TrackLookup:
         return (found or first).values()
 
 
-def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: int | None) -> int:
-    exact = _exact(found, listen)
+def _choose(found: Collection[tuple[Track, Artist]], named: Named, manager: int | None) -> int:
+    exact = _exact(found, named)
     if not exact and len({(name_key(artist.name), name_key(track.name)) for track, artist in found}) > 1:
         return AMBIGUOUS
-    album = None if listen.album is None else caseless_key(listen.album)
+    album = None if named.album is None else caseless_key(named.album)
     ranks = [
         (
-            track.credits != len(listen.artists),
+            track.credits != len(named.artists),
             album is None or track.album is None or caseless_key(track.album) != album,
             artist.manager != manager,
             track.id,
@@ -189,9 +194,9 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
     return min(ranks)[-1]
 
 
-def _exact(found: Collection[tuple[Track, Artist]], listen: Listen) -> list[tuple[Track, Artist]]:
+def _exact(found: Collection[tuple[Track, Artist]], named: Named) -> list[tuple[Track, Artist]]:
     """Return the candidates in `found` whose track name and first artist are those of the row."""
-    return closest(found, lambda pair: (pair[1].name, pair[0].name), (listen.artists[0], listen.track or ""))
+    return closest(found, lambda pair: (pair[1].name, pair[0].name), (named.artists[0], named.track or ""))
 
 
 def _by_code(find: Callable[[Any], list[Any]], codes: Collection[str], manager: int | None) -> dict[str, list[int]]:
@@ -258,83 +263,89 @@ class KnownPlays:
     They include those that a merge of tracks dropped.
     """
 
-    def __init__(self, listens: Sequence[Listen], run: int) -> None:
-        """Load the plays of all imports except `run`, the running one. Call in a transaction."""
-        self._plays: dict[tuple[int, str], list[StoredPlay]] = defaultdict(list)
+    def __init__(self, listens: Sequence[Listen], people: Mapping[str, int], run: int) -> None:
+        """Load the plays of all imports except `run`, the running one. Call in a transaction.
+
+        `people`: the ids of listeners that exist.
+        """
+        self._people = people
+        self._plays: dict[tuple[int, int | None], list[StoredPlay]] = defaultdict(list)
         slots = {listen.played_at // SLOT for listen in listens}
-        keys = {listeners.opaque_key(listen.listener) for listen in listens}
-        for slot, key, *values in _stored(slots, keys, run):
+        for slot, *values in _stored(slots, [*people.values()], run) if people else ():
             play = StoredPlay(*values)
             if not play.track or hash_of(play.names_hash) == play.names_hash:  # `minutes.NearPlays` has the others
-                self._plays[slot, key].append(play)
+                self._plays[slot, play.listener].append(play)
 
     def has(self, listen: Listen, lookup: TrackLookup) -> bool:
         """Return whether the row repeats a stored play.
 
         It repeats a play that was imported with the same names, or whose track now matches the row's ids or names.
         """
-        stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
-        if not stored or listen.track_id is not None:
+        if not self._plays or listen.named.track_id is not None:
+            return False
+        stored = self._plays.get((listen.played_at // SLOT, self._people.get(listen.listener)), ())
+        if not stored:
             return False
         names = hashes(listen)
         if any(hash_of(play.names_hash) in names for play in stored):
             return True
-        alike = lookup.alike(listen)
+        alike = lookup.alike(listen.named)
         return any(
             play.track in alike and play.client_key == client_key(listen, play.track, play.listener) for play in stored
         )
 
 
 @compiled
-def _stored(slots: Collection[int], keys: Collection[str], run: int) -> Any:
+def _stored(slots: Collection[int], people: Collection[int], run: int) -> Any:
     """Select stored plays. Those of the same file are left to the primary key: two rows may name tracks alike."""
-    play, key = (Play.track, Play.listener, Play.client_key, Play.names_hash), Listener.key
     others = (Play.reporter == 0) & ((Play.import_id != run) | Play.import_id.is_null())
-    plays = Play.select(Play.slot, key, *play).join(Listener, on=Listener.id == Play.listener)
-    dropped = DroppedPlay.select(
-        DroppedPlay.slot, key, SQL("0"), DroppedPlay.listener, DroppedPlay.client_key, DroppedPlay.names_hash
-    ).join(Listener, on=Listener.id == DroppedPlay.listener)
-    known = DroppedPlay.names_hash.is_null(is_null=False)
-    return plays.where(Play.slot.in_(slots), key.in_(keys), others).union_all(
-        dropped.where(DroppedPlay.slot.in_(slots), key.in_(keys), known)
+    plays = Play.select(Play.slot, Play.track, Play.listener, Play.client_key, Play.names_hash)
+    row = DroppedPlay.slot, SQL("0"), DroppedPlay.listener, DroppedPlay.client_key, DroppedPlay.names_hash
+    dropped, known = DroppedPlay.select(*row), DroppedPlay.names_hash.is_null(is_null=False)
+    return plays.where(Play.slot.in_(slots), Play.listener.in_(people), others).union_all(
+        dropped.where(DroppedPlay.slot.in_(slots), DroppedPlay.listener.in_(people), known)
     )
 
 
-def hash_names(listen: Listen, *, as_written: bool = False) -> int | None:
-    """Return a 63-bit hash of the row's client_id and its track's names or codes, or None if it has a track_id.
+def hashes(listen: Listen) -> tuple[int | None, int | None]:
+    """Return 63-bit hashes of the row's client_id and its track's names or codes, or None twice if it has a track_id.
 
-    Names are hashed by their keys, or `as_written`, as in plays that programs of 0.1.0 stored.
+    The first is that of the names' keys, as it is stored, the second that of the names as written, as in plays that
+    programs of 0.1.0 stored.
     """
-    if listen.track_id is not None:
-        return None
-    named: tuple[object, ...] = listen.external_ids, listen.isrc
-    if (artists := listen.written or listen.artists) and listen.track:
-        named = artists, listen.track
-        if not as_written:
-            named = tuple(map(name_key, artists)), name_key(listen.track)
-    when = None if listen.client_id is None else (listen.client_id, listen.played_at)
-    return _digest(named, when)
+    named = listen.named
+    if listen.client_id is not None:
+        return _hashes(named, (listen.client_id, listen.played_at))
+    if named.hashes is None:
+        named.hashes = _hashes(named, None)
+    return named.hashes
 
 
-def hashes(listen: Listen) -> set[int | None]:
-    """Return all hashes that plays with the row's names may have."""
-    return {hash_names(listen), hash_names(listen, as_written=True)}
+def _hashes(named: Named, when: tuple[str, int] | None) -> tuple[int | None, int | None]:
+    if named.track_id is not None:
+        return None, None
+    artists = named.written or named.artists
+    if not (artists and named.track):
+        return (found := _digest((named.external_ids, named.isrc), when)), found
+    written = artists, named.track
+    keys = tuple(map(name_key, artists)), name_key(named.track)
+    found = _digest(keys, when)
+    return found, found if keys == written else _digest(written, when)
+
+
+def _digest(named: tuple[object, ...], when: tuple[str, int] | None) -> int:
+    return int.from_bytes(hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()) >> 1
 
 
 def stored_hash(listen: Listen) -> int | None:
     """Return the hash to store with the row's play. It is negative if the row's time is cut to the minute."""
-    names = hash_names(listen)
+    names, _ = hashes(listen)
     return ~(names or 0) if listen.to_minute else names
 
 
 def hash_of(stored: int | None) -> int | None:
     """Return the hash of names of a play, given the one that is stored with it: another if its time is cut."""
     return stored if stored is None or stored >= 0 else ~stored
-
-
-@lru_cache(1024)  # rows of a file often name the same tracks
-def _digest(named: tuple[object, ...], when: tuple[str, int] | None) -> int:
-    return int.from_bytes(hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()) >> 1
 
 
 def client_key(listen: Listen, track: int, listener: int) -> bytes:

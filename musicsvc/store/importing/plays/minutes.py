@@ -6,7 +6,7 @@ full time, replaces it. `matching.stored_hash` tells stored plays of such rows f
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -18,11 +18,11 @@ from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.plays import matching
 from musicsvc.store.importing.plays.listen_rows import Listen
 from musicsvc.store.importing.plays.matching import SeenIds, TrackLookup
-from musicsvc.store.models import Listener, Play
+from musicsvc.store.models import Play
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners
 
+BEYOND = MINUTE // SLOT  # slots before or after that of a row, in which a play of its minute may be
 Name = tuple[str, int]  # "track" and an id, or "names" and a hash
 
 
@@ -30,7 +30,7 @@ Name = tuple[str, int]  # "track" and an id, or "names" and a hash
 class NearPlay:
     """A play near rows of the batch: a stored one or, with its `place` in the batch, one to store."""
 
-    key: str  # of the listener
+    name: str  # of the listener
     track: int
     played_at: int
     names_hash: int | None
@@ -44,46 +44,55 @@ class NearPlay:
 
     @property
     def id(self) -> str:
-        return repr((self.key, self.track, self.played_at, self.names_hash or bytes(self.client_key)))
+        return repr((self.name, self.track, self.played_at, self.names_hash or bytes(self.client_key)))
 
 
 class NearPlays:
     """The plays for which rows of a batch may stand, and those that its rows may replace."""
 
-    def __init__(self, listens: Sequence[Listen], run: int, lookup: TrackLookup, earlier: SeenIds) -> None:
-        """Load the plays. `earlier`: ids of those for which earlier rows of the file stand. Call in a transaction."""
+    def __init__(
+        self, listens: Sequence[Listen], people: Mapping[str, int], run: int, lookup: TrackLookup, earlier: SeenIds
+    ) -> None:
+        """Load the plays. `earlier`: ids of those for which earlier rows of the file stand. Call in a transaction.
+
+        `people`: the ids of listeners that exist.
+        """
         self.taken: set[str] = set()  # ids of those for which rows of the batch stand
         self._lookup, self._earlier = lookup, earlier
         self._plays: dict[tuple[str, Name, int], list[NearPlay]] = defaultdict(list)  # by listener, name and minute
-        firsts = {_first(each) for each in listens}
-        slots = {slot for at in firsts for slot in range(at // SLOT, (at + MINUTE - 1) // SLOT + 1)}
-        keys = {listeners.opaque_key(each.listener) for each in listens}
-        self._is_needed = any(each.to_minute for each in listens) or any(_cut(slots, keys))
-        if self._is_needed:
+        is_cut, ids = any(each.to_minute for each in listens), [*people.values()]
+        own = {each.played_at // SLOT for each in listens}
+        slots = {slot + near for slot in own for near in range(-BEYOND, BEYOND * is_cut + 1)}
+        self._is_needed = is_cut or (bool(ids) and bool(_cut(slots, ids)))
+        if self._is_needed and ids:
             named = {name for each in listens for name in self._names(each)}
             tracks, hashes = ([number for kind, number in named if kind == of] for of in ("track", "names"))
-            for row in _near(slots, keys, tracks, [*hashes, *(~each for each in hashes)], run):
-                self._add(NearPlay(*row))
+            names = {number: name for name, number in people.items()}
+            for row in _near(slots, ids, tracks, [*hashes, *(~each for each in hashes)], run):
+                play = NearPlay("", *row)
+                play.name = names[play.listener]
+                self._add(play)
 
     def _names(self, listen: Listen) -> list[Name]:
-        if listen.track_id is not None:
-            return [("track", listen.track_id)]
-        tracks = (("track", track) for track in self._lookup.alike(listen))
-        return [*tracks, *(("names", each or 0) for each in matching.hashes(listen))]
+        named = listen.named
+        if named.track_id is not None:
+            return [("track", named.track_id)]
+        tracks = (("track", track) for track in self._lookup.alike(named))
+        return [*tracks, *(("names", each or 0) for each in {*matching.hashes(listen)})]
 
     def _add(self, play: NearPlay) -> None:
         play.free = play.id not in self.taken and not self._earlier.has(play.id)
         for name in ("track", play.track), ("names", matching.hash_of(play.names_hash) or 0):
-            self._plays[play.key, name, play.played_at // MINUTE].append(play)
+            self._plays[play.name, name, play.played_at // MINUTE].append(play)
 
     def find(self, listen: Listen) -> NearPlay | None:
         """Return the play for which the row stands or which it replaces, or None if there is none."""
         if not self._plays:
             return None
-        first, key, own = _first(listen), listeners.opaque_key(listen.listener), matching.stored_hash(listen)
+        first, own = _first(listen), matching.stored_hash(listen)
         found: list[NearPlay] = []
         for name, minute in product(self._names(listen), (first // MINUTE, first // MINUTE + 1)):
-            for play in self._plays.get((key, name, minute), ()):
+            for play in self._plays.get((listen.listener, name, minute), ()):
                 if first <= play.played_at < first + MINUTE and (play.free if listen.to_minute else is_cut(play)):
                     if (play.played_at, play.names_hash) == (listen.played_at, own):
                         return play
@@ -99,8 +108,9 @@ class NearPlays:
     def store(self, listen: Listen, track: int, place: int) -> None:
         """Add the play of a row that the batch stores."""
         if self._is_needed:
-            key, names = listeners.opaque_key(listen.listener), matching.stored_hash(listen)
-            self._add(play := NearPlay(key, track, listen.played_at, names, listen.duration_ms, place=place))
+            names = matching.stored_hash(listen)
+            play = NearPlay(listen.listener, track, listen.played_at, names, listen.duration_ms, place=place)
+            self._add(play)
             if listen.to_minute:
                 self.take(play)
 
@@ -125,18 +135,16 @@ def _first(listen: Listen) -> int:
 
 
 @compiled
-def _cut(slots: Collection[int], keys: Collection[str]) -> Any:
-    plays = Play.select(SQL("1")).join(Listener, on=Listener.id == Play.listener)
-    return plays.where(Play.slot.in_(slots), Listener.key.in_(keys), Play.names_hash < 0).limit(1)
+def _cut(slots: Collection[int], people: Collection[int]) -> Any:
+    return Play.select(SQL("1")).where(Play.slot.in_(slots), Play.listener.in_(people), Play.names_hash < 0).limit(1)
 
 
 @compiled
 def _near(
-    slots: Collection[int], keys: Collection[str], tracks: Collection[int], hashes: Collection[int], run: int
+    slots: Collection[int], people: Collection[int], tracks: Collection[int], hashes: Collection[int], run: int
 ) -> Any:
     """Select the plays of these tracks or names. Two client_ids of the same file are two plays."""
     play = (Play.track, Play.played_at, Play.names_hash, Play.duration_ms, Play.slot, Play.listener, Play.client_key)
-    plays = Play.select(Listener.key, *play, Play.import_id).join(Listener, on=Listener.id == Play.listener)
     others = (Play.client_key == WITHOUT_ID) | (Play.import_id != run) | Play.import_id.is_null()
     named = Play.track.in_(tracks) | Play.names_hash.in_(hashes)
-    return plays.where(Play.slot.in_(slots), Listener.key.in_(keys), named, others)
+    return Play.select(*play, Play.import_id).where(Play.slot.in_(slots), Play.listener.in_(people), named, others)

@@ -1,6 +1,6 @@
 """`import plays`: import listening histories. Each play is stored once, for a track that is found or created."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from musicsvc.store.importing import headings
 from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record, UnclearError
 from musicsvc.store.importing.plays import listen_rows, matching
-from musicsvc.store.importing.plays.listen_rows import Listen
+from musicsvc.store.importing.plays.listen_rows import Known, Listen, Named
 from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, KnownPlays, SeenIds, Track, TrackLookup
 from musicsvc.store.importing.plays.minutes import NearPlay, NearPlays
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
@@ -56,22 +56,22 @@ class CreatedTrack(NamedTuple):
 class MissingCreator:
     """Collects the artists and tracks that a batch of plays names and the catalog lacks, to insert them together."""
 
-    def __init__(self, lookup: TrackLookup, scope: Scope, listens: Sequence[Listen]) -> None:
+    def __init__(self, lookup: TrackLookup, scope: Scope, rows: Sequence[Named]) -> None:
         self.artists: list[Artist] = []
         self.tracks: list[CreatedTrack] = []
         self._lookup = lookup
         self._scope = scope
-        self._track_ids = _ids(TrackTable, len(listens))
-        self._artist_ids = _ids(ArtistTable, sum(len(listen.artists) for listen in listens))
+        self._track_ids = _ids(TrackTable, len(rows))
+        self._artist_ids = _ids(ArtistTable, sum(len(each.artists) for each in rows))
 
-    def create(self, listen: Listen) -> int:
-        """Add the track of a play, and its artists that do not exist, to the collection. Return the track's id."""
-        credit = tuple(dict.fromkeys(self._artist(name) for name in listen.artists))
-        external_id = next(iter(listen.external_ids), None)
-        track = Track(next(self._track_ids), listen.track or "", None, len(credit))
-        self.tracks.append(CreatedTrack(track, credit, external_id, listen.isrc))
+    def create(self, named: Named) -> int:
+        """Add the track of a row, and its artists that do not exist, to the collection. Return the track's id."""
+        credit = tuple(dict.fromkeys(self._artist(name) for name in named.artists))
+        external_id = next(iter(named.external_ids), None)
+        track = Track(next(self._track_ids), named.track or "", None, len(credit))
+        self.tracks.append(CreatedTrack(track, credit, external_id, named.isrc))
         self._lookup.created.add_track(track, credit)
-        self._lookup.add_codes(track.id, ("id", external_id), ("isrc", listen.isrc))
+        self._lookup.add_codes(track.id, ("id", external_id), ("isrc", named.isrc))
         return track.id
 
     def _artist(self, name: str) -> int:
@@ -138,6 +138,7 @@ class Plays(Kind[Listen]):
         if self._listener is not None and not 1 <= len(self._listener) <= listen_rows.LISTENER_LENGTH:
             raise Failure(f"The listener's name must have 1 to {listen_rows.LISTENER_LENGTH} characters.")
         self._seen, self._taken = SeenIds(), SeenIds()
+        self._known: Known = {}
 
     def check(self, names: list[str]) -> None:
         """Raise Failure unless the columns name the time, the track and (without a default) the listener of plays."""
@@ -155,28 +156,42 @@ class Plays(Kind[Listen]):
         self._catalog.forget_created()
 
     def parse(self, record: Record, cells: Cells) -> Listen:
-        return listen_rows.parse(record, cells, self._listener)
+        return listen_rows.parse(record, cells, self._listener, self._known)
 
     def write(self, batch: Sequence[Listen], scope: Scope) -> Outcome:
         counting.lock()
-        if artists.missing(self._catalog.named(batch)):  # merged or deleted since they were loaded
+        rows = [*{listen.named: None for listen in batch}]
+        if artists.missing(self._catalog.named(rows)):  # merged or deleted since they were loaded
             self._catalog = matching.load(scope.user)
-        batch = merged.spread(batch, scope.user or 0, Listen.called)
-        lookup = TrackLookup(batch, self._catalog)
-        creator = MissingCreator(lookup, scope, batch)
-        found = self._find(batch, lookup, creator, scope)
+        spread = merged.spread(rows, scope.user or 0, Named.called)
+        if spread is not rows:
+            others = dict(zip(rows, spread, strict=True))
+            rows, batch = [*spread], [each._replace(named=others[each.named]) for each in batch]
+        lookup = TrackLookup(rows, self._catalog)
+        creator = MissingCreator(lookup, scope, rows)
+        keys = {name: listeners.opaque_key(name) for name in {listen.listener for listen in batch}}
+        ids = listeners.find([*keys.values()])
+        people = {name: ids[key] for name, key in keys.items() if key in ids}
+        found = self._find(batch, people, lookup, creator, scope)
         creator.write()
         self._replace_missing(found)
         _replace(found.replaced, scope)
         valid = [listen for place, listen in enumerate(batch) if place not in found.refused]
-        counts = _counts(valid, creator, _record(found.matched.values(), scope))
+        counts = _counts(valid, creator, _record(found.matched.values(), people, scope))
         made = [artist.name for artist in creator.artists]
         return Outcome(counts, found.refused, artists=made, remember=partial(self._remember, creator, found))
 
-    def _find(self, batch: Sequence[Listen], lookup: TrackLookup, creator: MissingCreator, scope: Scope) -> FoundPlays:
+    def _find(
+        self,
+        batch: Sequence[Listen],
+        people: Mapping[str, int],
+        lookup: TrackLookup,
+        creator: MissingCreator,
+        scope: Scope,
+    ) -> FoundPlays:
         """Find the track of each play that is not stored yet, or create it with `--create-missing`."""
-        known, kept_from = KnownPlays(batch, scope.run), blocks.progress().kept_from * DAY
-        near = NearPlays(batch, scope.run, lookup, self._taken)
+        known, kept_from = KnownPlays(batch, people, scope.run), blocks.progress().kept_from * DAY
+        near = NearPlays(batch, people, scope.run, lookup, self._taken)
         found = FoundPlays(taken=near.taken)
         for place, listen in enumerate(batch):
             if reason := ingest.refuse_time(listen.played_at, kept_from, scope.now):
@@ -187,21 +202,19 @@ class Plays(Kind[Listen]):
             if repeated or play is not None:
                 if self._is_first(listen.client_id, found) and play is not None:
                     _meet(play, listen, near, found)
-            elif track := self._track(listen, lookup, creator):
+            elif track := self._track(listen.named, lookup, creator):
                 if self._is_first(listen.client_id, found):
                     found.matched[place] = listen, track
                     near.store(listen, track, place)
             else:
-                found.refused[place] = _unknown(listen, lookup.ambiguous_ids(listen))
+                found.refused[place] = _unknown(listen.named, lookup.ambiguous_ids(listen.named))
         return found
 
-    def _track(self, listen: Listen, lookup: TrackLookup, creator: MissingCreator) -> int | None:
-        """Return the id of the play's track, None or AMBIGUOUS. It is created if it is missing and that was asked."""
-        track = lookup.find(listen)
-        creatable = listen.track_id is None and listen.track is not None and bool(listen.artists)
-        if track is None and self.options.create_missing and creatable:
-            return creator.create(listen)
-        return track
+    def _track(self, named: Named, lookup: TrackLookup, creator: MissingCreator) -> int | None:
+        """Return the id of the row's track, None or AMBIGUOUS. It is created if it is missing and that was asked."""
+        track = lookup.find(named)
+        creatable = track is None and named.track_id is None and named.track is not None and bool(named.artists)
+        return creator.create(named) if self.options.create_missing and creatable else track
 
     def _is_first(self, client_id: str | None, found: FoundPlays) -> bool:
         """Return False if an earlier row of the file has the client_id. Otherwise, remember it."""
@@ -223,7 +236,7 @@ class Plays(Kind[Listen]):
             if track in others:
                 found.matched[place] = listen, others[track]
             elif track in missing:
-                found.refused[place] = _unknown(listen, ())
+                found.refused[place] = _unknown(listen.named, ())
                 del found.matched[place]
             self._catalog.tracks.clear()
 
@@ -262,11 +275,12 @@ def _replace(replaced: Collection[tuple[NearPlay, Listen]], scope: Scope) -> Non
     ingest.record(rows)
 
 
-def _record(matched: Collection[tuple[Listen, int]], scope: Scope) -> int:
+def _record(matched: Collection[tuple[Listen, int]], people: Mapping[str, int], scope: Scope) -> int:
     """Store the plays, given with their tracks. Return the number of plays that are new."""
-    keys = {listen.listener: listeners.opaque_key(listen.listener) for listen, _ in matched}
-    ids = listeners.ensure(keys.values())
-    rows = [_row(listen, track, ids[keys[listen.listener]], scope) for listen, track in matched]
+    new = {listen.listener for listen, _ in matched} - people.keys()
+    keys = {listeners.opaque_key(name): name for name in new}
+    ids = {**people, **{keys[key]: number for key, number in listeners.ensure(keys).items()}}
+    rows = [_row(listen, track, ids[listen.listener], scope) for listen, track in matched]
     runs.add_slots(scope.run, [row.slot for row in rows])
     return ingest.record(rows)
 
@@ -279,7 +293,7 @@ def _row(listen: Listen, track: int, listener: int, scope: Scope) -> PlayRow:
 
 def _counts(valid: Sequence[Listen], creator: MissingCreator, new: int) -> dict[str, Counts]:
     """Return the counts of a batch. `valid`: the rows that are not refused, `new`: the number of new plays."""
-    named, rows = sum(len(listen.artists) for listen in valid), len(valid)
+    named, rows = sum(len(listen.named.artists) for listen in valid), len(valid)
     made, created = len(creator.artists), len(creator.tracks)
     return {
         "artists": Counts(new=made, repeated=named - made),
@@ -288,15 +302,15 @@ def _counts(valid: Sequence[Listen], creator: MissingCreator, new: int) -> dict[
     }
 
 
-def _unknown(listen: Listen, several: Sequence[int]) -> RefusedError:
+def _unknown(named: Named, several: Sequence[int]) -> RefusedError:
     """Return why a row is refused whose track was not found. `several`: ids of matches that differ only in case."""
-    if listen.track_id is not None:
-        return RefusedError(NO_ID, names=(str(listen.track_id),))
-    if listen.track is None or not listen.artists:
-        if listen.external_ids:
-            return RefusedError(NO_EXTERNAL_ID, names=tuple(map(repr, listen.external_ids)))
-        return RefusedError(NO_ISRC, names=(str(listen.isrc),))
-    named = f"{listen.track!r} by {', '.join(listen.artists)}"
+    if named.track_id is not None:
+        return RefusedError(NO_ID, names=(str(named.track_id),))
+    if named.track is None or not named.artists:
+        if named.external_ids:
+            return RefusedError(NO_EXTERNAL_ID, names=tuple(map(repr, named.external_ids)))
+        return RefusedError(NO_ISRC, names=(str(named.isrc),))
+    called = f"{named.track!r} by {', '.join(named.artists)}"
     if several:
-        return RefusedError(SEVERAL, names=(f"{named} (track_id {' or '.join(map(str, several))})",))
-    return RefusedError(NO_TRACK, names=(named,))
+        return RefusedError(SEVERAL, names=(f"{called} (track_id {' or '.join(map(str, several))})",))
+    return RefusedError(NO_TRACK, names=(called,))
