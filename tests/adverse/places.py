@@ -24,7 +24,7 @@ from musicsvc.server.demo.scoring import mangling
 from musicsvc.server.handlers.demo import snapshots
 from musicsvc.server.handlers.pages import settings
 from musicsvc.server.peer import PeerResolver
-from musicsvc.server.request import bodies, multipart, parameters, uploads
+from musicsvc.server.request import bodies, first_steps, multipart, parameters, uploads
 from musicsvc.server.responses import handling, responses
 from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import Router
@@ -354,6 +354,9 @@ PLACES: dict[str, Place] = {
     "Cookie": Place(cookies, FIELD, ("…", "musicsvc=…", 'musicsvc="…')),
     "User-Agent": Place(settings.describe, FIELD),
     "X-Request-Id": Place(responses.is_safe_request_id, FIELD),
+    "X-Request-Id of a known head": Place(
+        lambda text: first_steps._split(f"\r\nX-Request-Id: {text}\r\n\r\n".encode()), FIELD
+    ),
     "Authorization": Place(token, FIELD, ("…", "Bearer msvc_…")),
     "Prefer, X-Demo-Fault": Place(demanded, FIELD, ("…", "code=…", "slow=…", "dribble=1x…")),
     "the path": Place(path, FIELD, ("…", "api/v1/…")),

@@ -26,6 +26,7 @@ log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
+HEAD_END = b"\r\n\r\n"
 QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
 VERSIONS = (HttpVersion10, HttpVersion11)
 OPTIONS: dict[str, Any] = {
@@ -44,8 +45,9 @@ class HttpConnection(RequestHandler):
     """An HTTP connection with deadlines. Error responses never repeat anything that the client sent."""
 
     __slots__ = (
-        *("_answered", "_deadline", "_dispatcher", "_final", "_framing", "_head_begun", "_head_size", "_idle_since"),
-        *("_lost", "_offered", "_payload", "_refused", "_settings", "_slot", "_slots", "_unclosed", "begun", "origin"),
+        *("_answered", "_at_head", "_deadline", "_dispatcher", "_final", "_framing", "_head_begun", "_head_size"),
+        *("_idle_since", "_lost", "_offered", "_payload", "_refused", "_settings", "_slot", "_slots", "_unclosed"),
+        *("begun", "head", "origin"),
     )
 
     def __init__(
@@ -63,8 +65,10 @@ class HttpConnection(RequestHandler):
         self._settings = settings
         self._dispatcher = dispatcher
         self.origin = slot.address, False  # the address of the other end, and whether the connection uses TLS
-        self._offered: Any = None  # the message that waits for `answer` or `decline`
-        self.begun: Exchange | None = None  # of the message offered last, until the dispatcher goes on with it
+        self._at_head = True  # the next bytes that the parser gets begin a head
+        self.head: bytes | None = None  # of the request in progress
+        self._offered: bytes | None = None  # the head that waits for `answer` or `decline`
+        self.begun: Exchange | None = None  # of the head offered last, until the dispatcher goes on with it
         self._deadline = Deadline(self._loop, self._on_timeout)
         # aiohttp drops its reference on close, even with unsent data.
         self._unclosed: asyncio.Transport | None = None
@@ -117,15 +121,21 @@ class HttpConnection(RequestHandler):
         """Parse received bytes. Refuse a head that is too large or too late, and a body with too much framing."""
         if self._refused or self._slot.released:
             return
-        count = self._request_count
+        if self._at_head and not self.in_flight and not self._final and self._dispatcher.stages.offer(self, data):
+            self._offered = data
+            self._request_count += 1
+            self._slots.mark_busy(self._slot)
+            return
+        self._receive(self._withdraw() + data)
+
+    def _receive(self, data: bytes) -> None:
+        """Pass bytes to aiohttp, which parses them and starts on the requests that they complete."""
+        count, began, self._at_head, self.head = self._request_count, self._at_head, False, None
         in_head = self._payload is None or self._payload.is_eof()
-        waiter, self._waiter = self._waiter, None  # so that aiohttp does not start on a request that is offered below
-        try:
-            super().data_received(data)
-        finally:
-            self._waiter = waiter
+        super().data_received(data)
         if self._request_count > count:
             self._requests_received(self._head_size + len(data), self._request_count - count)
+            self._note_head(data, whole=began)
         elif in_head and data:
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:
@@ -136,8 +146,19 @@ class HttpConnection(RequestHandler):
                     self._deadline.set(self._settings.head_timeout)
         elif self._payload is not None and self._framing.exceeds(self._payload, len(data)):
             self._refused = self._final = True
-        if self._messages and not self._offer():
-            self._wake()
+
+    def _note_head(self, data: bytes, *, whole: bool) -> None:
+        """Note whether the head of the only request in progress was the end of these bytes. `whole`: and their begin.
+
+        A head after it can then be recognized without parsing it.
+        """
+        if self.in_flight > 1 or self._refused or not data.endswith(HEAD_END):
+            return
+        message, payload = cast("tuple[RawRequestMessage, StreamReader]", self._messages[0])
+        persistent = not (message.should_close or message.upgrade) and message.version == HttpVersion11
+        self._at_head = persistent and payload is EMPTY_PAYLOAD
+        if self._at_head and whole and message.method == hdrs.METH_GET:
+            self.head = data
 
     def pause_writing(self) -> None:
         """Give the client `write_timeout` seconds to read the data sent so far."""
@@ -162,6 +183,7 @@ class HttpConnection(RequestHandler):
         """Release the slot of the connection. Cancel the task of the connection if all requests have been answered."""
         self._deadline.end()
         self._slots.release(self._slot)
+        self._withdraw()
         self._unclosed = None
         if self._lost is not None:
             self._lost.set()
@@ -175,44 +197,33 @@ class HttpConnection(RequestHandler):
         """The number of requests that have arrived and have no complete response yet."""
         return self._request_count - self._answered
 
-    def _offer(self) -> bool:
-        """Offer the request that has arrived, to be answered from memory. Return whether the offer is accepted.
+    def _withdraw(self) -> bytes:
+        """Take back the offered head, if there is one, and return its bytes."""
+        head, self._offered = self._offered, None
+        if head is None:
+            return b""
+        self._request_count -= 1
+        return head
 
-        A request with a body is not offered, nor one that must wait for the response to an earlier request.
-        """
-        self._withdraw()
-        message, payload = self._messages[0]
-        alone = self.in_flight == 1 and not (self._refused or self._final)
-        if not alone or payload is not EMPTY_PAYLOAD or isinstance(message, _ErrInfo):
+    def awaits(self, head: bytes) -> bool:
+        """Return whether this offered head still awaits its response. If no response can be sent now, decline it."""
+        if self._offered is not head:
             return False
-        if not self._dispatcher.stages.offer(self, message):
-            return False
-        self._offered = self._messages.popleft()  # or aiohttp would process it after the response before it
-        return True
-
-    def _withdraw(self) -> None:
-        if self._offered is not None:
-            self._messages.appendleft(self._offered)
-            self._offered = None
-
-    @property
-    def offering(self) -> bool:
-        """Whether a request was offered to be answered from memory, and its response is still awaited."""
-        waits = self._offered is not None and not self._final
-        return waits and self._unclosed is not None and not self._has_unsent(self._unclosed)
+        ready = not self._final and self._unclosed is not None and not self._has_unsent(self._unclosed)
+        if not ready:
+            self.decline()
+        return ready
 
     def answer(self, response: bytes) -> None:
-        assert self._parser is not None and self._unclosed is not None  # noqa: S101, PT018 - while it is open
+        assert self._unclosed is not None  # noqa: S101 - while it awaits the response
         self._offered = None
-        self._parser.message_consumed()
         self._unclosed.write(response)
         self._answer_sent()
 
     def decline(self) -> None:
-        """Decline the offer if it is still open: let aiohttp pass the request to the dispatcher."""
-        self._withdraw()
-        if self._messages:
-            self._wake()
+        """Let aiohttp parse the offered head and pass the request to the dispatcher."""
+        if (head := self._withdraw()) and self._unclosed is not None:
+            self._receive(head)
 
     def _wake(self) -> None:
         """Let aiohttp process the requests that have arrived."""
@@ -281,7 +292,7 @@ class HttpConnection(RequestHandler):
                 break
 
     def _on_timeout(self) -> None:
-        if self._unclosed is None:
+        if self._unclosed is None or self._offered is not None:
             return
         more = self._idle_since + self._settings.write_timeout - self._loop.time()
         unsent = self._has_unsent(self._unclosed)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from aiohttp import hdrs
-from aiohttp.http import RawRequestMessage
 from aiohttp.web import BaseRequest, StreamResponse
 
 from musicsvc.clock import Clock
@@ -52,7 +51,8 @@ CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the
 class Stages:
     """The stages of a request, in their order. Others can be put around them where a server is built.
 
-    - `offer`: take a request whose head has just arrived, if it may be answered from memory. Returns whether it does.
+    - `offer`: take bytes that have just arrived, if they are a head that may be answered from memory. Returns whether
+      it does.
     - `note_unreadable`: pass a request that was not valid HTTP to the observers. The connection sends the response
       itself: its address, the status, the size and the headers, which may be changed.
     - `identify`: return the client of the connection.
@@ -63,7 +63,7 @@ class Stages:
     - `respond`: return the response, which is sent already if it is long.
     """
 
-    offer: Callable[[Connection, RawRequestMessage], bool]
+    offer: Callable[[Connection, bytes], bool]
     note_unreadable: Callable[[str, int, int, dict[str, str]], None]
     identify: Callable[[BaseRequest], Peer]
     process: Callable[[Exchange], Awaitable[StreamResponse]]

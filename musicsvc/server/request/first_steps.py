@@ -1,20 +1,19 @@
 """Responses from memory to requests whose heads (request line and headers) were answered from memory before.
 
-Such a GET is admitted at the end of the turn of the event loop in which it arrives, before aiohttp starts a task for
-it: the head need not be parsed again. If the response is in memory, it is sent at once; else the dispatcher goes on
-from there.
+Such a GET is admitted at the end of the turn of the event loop in which it arrives, before aiohttp gets its bytes: they
+need not be parsed again. If the response is in memory, it is sent at once; else aiohttp parses the head, and the
+dispatcher goes on from there.
 """
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, cast
 
-from aiohttp import HttpVersion11, hdrs
-from aiohttp.http import RawRequestMessage
-from aiohttp.typedefs import RawHeaders
+from aiohttp import hdrs
 from cachetools import LRUCache
 
 from musicsvc.clock import Clock
@@ -34,19 +33,19 @@ from musicsvc.server.shapes.envelope import Representation
 log = logging.getLogger("musicsvc")
 HEADS, HEAD_BYTES = 4096, 2048  # the most that are kept, and the memory of one, about
 LONGEST_HEAD = 2048  # bytes; longer heads are not kept
-RAW_REQUEST_ID = REQUEST_ID_HEADER.lower().encode()
+GIVEN_ID = re.compile(rb"\r\nX-Request-Id: ?([A-Za-z0-9._~-]{1,128})(?=\r\n[^ \t])", re.IGNORECASE)
 LONGEST_BODY = 64 * 1024  # bytes; the dispatcher sends longer bodies in pieces, as the client reads them
 
 
 class Connection(Protocol):
-    """A connection that offers requests, one at a time."""
+    """A connection that offers the heads of requests, one at a time."""
 
     origin: tuple[str, bool]  # the address of the other end, and whether the connection uses TLS
+    head: bytes | None  # of the request in progress, if it is a GET that may be offered when it comes again
     begun: Exchange | None  # the exchange of the offered request, for the dispatcher to go on with
 
-    @property
-    def offering(self) -> bool:
-        """Whether the offer is still open."""
+    def awaits(self, head: bytes) -> bool:
+        """Return whether this offered head still awaits its response. If no response can be sent now, decline it."""
 
     def answer(self, response: bytes) -> None:
         """Send the response to the offered request."""
@@ -86,6 +85,7 @@ class KnownHead:
 
 class Offer(NamedTuple):
     connection: Connection
+    raw: bytes
     known: KnownHead
     request_id: str | None
     began: float
@@ -120,37 +120,37 @@ class FirstSteps:
 
     def remember(self, exchange: Exchange) -> None:
         """Remember the head of a request that was answered from memory, so that the next one is answered at once."""
-        request = exchange.request
-        size = len(request.raw_path) + sum(len(name) + len(value) for name, value in request.raw_headers)
-        if request.protocol is not None and request.method == hdrs.METH_GET and size <= LONGEST_HEAD:
-            connection = cast("Connection", request.protocol)
-            request_id = request.headers.get(REQUEST_ID_HEADER)
-            key = _key(connection, request.raw_path, request.raw_headers, request_id)
-            self._heads[key] = KnownHead(exchange.head, exchange.peer, Negotiation.of_headers(request.headers))
+        connection = cast("Connection | None", exchange.request.protocol)
+        if connection is None or (raw := connection.head) is None or len(raw) > LONGEST_HEAD:
+            return
+        negotiation = Negotiation.of_headers(exchange.request.headers)
+        raw, _ = _split(raw)
+        if REQUEST_ID_HEADER.lower().encode() not in raw.lower():
+            self._heads[connection.origin, raw] = KnownHead(exchange.head, exchange.peer, negotiation)
 
-    def offer(self, connection: Connection, message: RawRequestMessage) -> bool:
-        """Accept a GET request if its head is one that was remembered. Return whether the request is accepted."""
-        if message.method != hdrs.METH_GET or message.should_close or message.upgrade:
-            return False
-        request_id = message.headers.get(REQUEST_ID_HEADER)
-        key = _key(connection, message.path, message.raw_headers, request_id)
-        if key not in self._heads or message.version != HttpVersion11:
-            return False
+    def offer(self, connection: Connection, raw: bytes) -> bool:
+        """Accept the bytes of a request if they are a head that was remembered. Return whether they are accepted."""
+        key, request_id = (connection.origin, raw), None
+        if key not in self._heads:
+            if len(raw) > LONGEST_HEAD:
+                return False
+            rest, request_id = _split(raw)
+            key = connection.origin, rest
+            if request_id is None or key not in self._heads:
+                return False
         known = self._heads[key]
         if not self._offers:
             # The version of the database must be read after all requests of this turn have arrived.
             asyncio.get_running_loop().call_soon(self._flush)
-        self._offers.append(Offer(connection, known, request_id, self._clock.monotonic()))
+        self._offers.append(Offer(connection, raw, known, request_id, self._clock.monotonic()))
         return True
 
     def _flush(self) -> None:
         offers, self._offers = self._offers, []
         now = self._clock.now()
         for offer in offers:
-            if offer.connection.offering:
+            if offer.connection.awaits(offer.raw):
                 self._begin(offer, Call(now, offer.began, self._request_id(offer.request_id, now), hdrs.METH_GET))
-            else:
-                offer.connection.decline()
 
     def _begin(self, offer: Offer, call: Call) -> None:
         head = offer.known.head
@@ -172,11 +172,8 @@ class FirstSteps:
         """Finish an exchange that had to wait, unless the dispatcher waits for it now."""
         if not waiting.cancelled():
             exchange.failure = waiting.exception()
-        if offer.connection.begun is exchange:
-            if offer.connection.offering:
-                self._finish(offer, exchange)
-            else:
-                offer.connection.decline()
+        if offer.connection.begun is exchange and offer.connection.awaits(offer.raw):
+            self._finish(offer, exchange)
 
     def _finish(self, offer: Offer, exchange: Exchange) -> None:
         """Send the response if it is in memory. Otherwise leave the exchange to the dispatcher."""
@@ -210,8 +207,7 @@ def _short_body(response: Representation, negotiation: Negotiation) -> bytes | N
     return body if body is not None and len(body) <= LONGEST_BODY else None
 
 
-def _key(connection: Connection, target: str, raw: RawHeaders, request_id: str | None) -> object:
-    """Return the cache key of a head: the connection's origin, the target, and all headers except the request id."""
-    if request_id is not None:
-        raw = tuple(pair for pair in raw if pair[0].lower() != RAW_REQUEST_ID)
-    return connection.origin, target, raw
+def _split(raw: bytes) -> tuple[bytes, str | None]:
+    """Return a head without its first request id that is safe to log, and that id, or None."""
+    found = GIVEN_ID.search(raw)
+    return (raw, None) if found is None else (raw[: found.start()] + raw[found.end() :], found[1].decode())

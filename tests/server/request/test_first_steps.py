@@ -122,6 +122,73 @@ async def test_pipelined_requests_are_answered_in_order(client: Client, wire: Wi
     assert (await wire.answer()).body == bodies[0]
 
 
+async def test_only_bytes_that_begin_and_end_a_head_are_taken_for_one(client: Client, wire: Wire) -> None:
+    """Also where they come after others: in a header, in a body, after the rest of a head."""
+    raw, other = asking(client), asking(client, target="/api/v1/albums?perPage=2")
+    bodies = [(await warm(client, wire, each))[-1].body for each in (raw, other)]
+    before = await immediate_answers(client)
+    await wire.send(other[:-2])
+    await asyncio.sleep(0.1)
+    await wire.send(raw)  # whose first line is no header
+    assert (await wire.answer()).status == 400
+    assert await wire.rest() == b""
+    async with connected(client.root) as sending:
+        await sending.send(asking(client, f"Content-Length: {len(raw)}", method="DELETE"))
+        await asyncio.sleep(0.1)
+        await sending.send(raw)
+        assert (await sending.answer()).status == 405
+    async with connected(client.root) as sending:
+        await sending.send(raw + other[:-2])
+        assert (await sending.answer()).body == bodies[0]
+        await sending.send(b"\r\n")
+        assert (await sending.answer()).body == bodies[1]
+        assert await immediate_answers(client) == before
+        for each, body in zip((raw, other, raw), (*bodies, bodies[0]), strict=True):
+            await sending.send(each)
+            assert (await sending.answer()).body == body
+    assert await immediate_answers(client) == before + 2  # all but the first, which shows where a head begins
+
+
+async def test_heads_are_known_again_after_a_request_with_a_body(client: Client, wire: Wire) -> None:
+    raw = asking(client)
+    await warm(client, wire, raw)
+    before = await immediate_answers(client)
+    body = b'{"name": "Anything"}'
+    headers = f"Content-Length: {len(body)}", "Content-Type: application/json"
+    await wire.send(asking(client, *headers, target="/api/v1/playlists", method="POST") + body)
+    assert (await wire.answer()).status == 200
+    for _ in range(3):
+        await wire.send(raw)
+        assert (await wire.answer()).status == 200
+    assert await immediate_answers(client) == before + 2
+
+
+@pytest.mark.parametrize(
+    ("header", "immediate"),
+    [
+        ("X-Request-Id: {}", 1),
+        ("x-request-id:{}", 1),
+        ("X-REQUEST-ID: {}", 1),
+        ("X-Request-Id:  {}", 0),
+        ("X-Request-Id: {} ", 0),
+        ("X-Request-Id: a b", 0),
+        ("X-Request-Id: {}\r\nX-Request-Id: other", 0),
+    ],
+)
+async def test_however_a_request_id_is_written_it_is_that_of_its_own_request(
+    client: Client, wire: Wire, header: str, immediate: int
+) -> None:
+    await warm(client, wire, asking(client))
+    found = []
+    for number in range(3):
+        before = await immediate_answers(client)
+        await wire.send(asking(client, header.format(f"mine-{number}")))
+        found.append((await wire.answer()).headers["X-Request-Id"])
+        assert await immediate_answers(client) == before + immediate
+    assert len(set(found)) == 3
+    assert found == [f"mine-{number}" for number in range(3)] or " b" in header
+
+
 async def test_after_many_immediate_answers_pipelined_requests_are_still_read(client: Client, wire: Wire) -> None:
     raw = asking(client)
     await warm(client, wire, raw)
