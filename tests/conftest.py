@@ -4,6 +4,7 @@ import atexit
 import copy
 import gc
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -57,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # aiohttp reads the certificates of the system when it is imported, a fifth of the time; no test connects to others.
     os.environ.setdefault("SSL_CERT_FILE", os.devnull)
     preloaded.note_variables()
+    vars(subprocess)["Popen"] = preloaded.Popen
     gc.set_threshold(200_000)  # until the tests are collected, which creates many objects that stay
     given = getattr(config, "workerinput", None)
     if given is not None:

@@ -1,7 +1,8 @@
-"""Fork programs from a process that has imported `musicsvc`, which takes a new interpreter a second.
+"""Fork programs from a process that has imported what they need, which takes a new interpreter up to a second.
 
-`tests/support/preloaded.py` starts this file. Each request names a program; the process that it becomes has the
-arguments, the environment, the folder and the streams of the request, and no other descriptor.
+`tests/support/preloaded.py` starts this file, for `musicsvc` itself or for its programs that read files. Each request
+names a program; the process that it becomes has the arguments, the environment, the folder and the streams of the
+request, and no other descriptor.
 """
 
 import gc
@@ -18,18 +19,23 @@ from importlib import import_module
 from typing import Any, TextIO
 
 MODULES = ("uvloop", "musicsvc.cli.main", "musicsvc.server.serving")
+OF_READERS = [
+    *("musicsvc.store.importing.files.unpacking." + name for name in ("histories", "kinds", "parquet", "workbooks")),
+    "duckdb",
+]
 LARGEST_DESCRIPTOR = 65_536
 SIZE = 4  # bytes of a length, an id and a status
 
 
-def preload() -> None:
-    """Import what every server imports, and build the command line."""
+def preload(*, readers: bool) -> None:
+    """Import what every server imports, and build the command line, or import what `readers` do."""
     sys.path[0] = os.getcwd()  # noqa: PTH109 - as `python -m` does
     gc.disable()
-    for name in MODULES:
+    for name in OF_READERS if readers else MODULES:
         import_module(name)
-    [*import_module("musicsvc.cli.main").command().commands.values()]
-    import_module("musicsvc.cli.later").execute_all()
+    if not readers:
+        [*import_module("musicsvc.cli.main").command().commands.values()]
+        import_module("musicsvc.cli.later").execute_all()
     gc.freeze()
     assert threading.active_count() == 1, "a fork would lose the other threads"
 
@@ -116,9 +122,13 @@ def serve(channel: socket.socket) -> None:
             sys.path[0] = ""
             exec(code, {"__name__": "__main__"})  # noqa: S102 - as the interpreter does
         else:
-            runpy.run_module("musicsvc", run_name="__main__", alter_sys=True)
+            module = "musicsvc"
+            if sys.argv[1:3] == ["-P", "-m"]:
+                module, sys.argv[1:4] = sys.argv[3], []
+                del sys.path[0]
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    preload()
+    preload(readers="readers" in sys.argv)
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -1,4 +1,4 @@
-"""Programs that start with everything imported: they fork from a process that each test process starts once."""
+"""Programs that start with everything imported: they fork from processes that each test process starts once."""
 
 import json
 import os
@@ -9,13 +9,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, AnyStr, Protocol
 
 from tests.support import fork_server
 
+OF_READERS = [sys.executable, "-P", "-m"]  # how the commands of readers begin
 # Variables that only a new interpreter or process heeds.
 EARLY = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "TZ", "SSL_")
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
@@ -64,7 +66,8 @@ class Forked:
 
     def send_signal(self, sig: int, /) -> None:
         if self.poll() is None:
-            os.kill(self.pid, sig)
+            with suppress(ProcessLookupError):  # it has ended, and its status is on the way
+                os.kill(self.pid, sig)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
@@ -76,12 +79,12 @@ class Forked:
 class ForkServer:
     """The process that programs fork from, a new interpreter; it ends when its channel is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         self.early = early()
         self._channel, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno())],
+                [sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno()), kind],
                 stdin=DEVNULL,
                 stdout=DEVNULL,
                 start_new_session=True,
@@ -110,13 +113,21 @@ class ForkServer:
         self._process.wait(20)
 
 
-_running: list[ForkServer] = []
+_running: dict[str, ForkServer] = {}
 _variables_of_run: dict[str, str] = {}
 
 
 def note_variables() -> None:
     """Let programs fork only while the early variables are those of now, not those that a test has changed."""
     _variables_of_run.update(early())
+
+
+def fork_server_of(kind: str) -> ForkServer | None:
+    """Return the server from which `programs` or `readers` fork, or None if they have to start otherwise."""
+    running = _running.get(kind)
+    if sys.platform != "linux" or early() != (running.early if running else _variables_of_run or early()):
+        return None
+    return running or _running.setdefault(kind, ForkServer(kind))
 
 
 def start(
@@ -127,11 +138,8 @@ def start(
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Process:
     """Start `musicsvc` with these streams and further variables, or after `-c` this code of Python."""
-    expected = _running[0].early if _running else _variables_of_run or early()
-    if sys.platform == "linux" and early() == expected:
-        if not _running:
-            _running.append(ForkServer())
-        return _running[0].start(arguments, {**environment(), **variables}, stdin, stdout, stderr)
+    if (server := fork_server_of("programs")) is not None:
+        return server.start(arguments, {**environment(), **variables}, stdin, stdout, stderr)
     return fresh(arguments, stdout, stderr, stdin, variables=variables)
 
 
@@ -156,9 +164,37 @@ def fresh(
 
 
 def close() -> None:
-    """End the fork server, if it has been started."""
+    """End the fork servers that have been started."""
     while _running:
-        _running.pop().close()
+        _running.popitem()[1].close()
+
+
+class Popen(subprocess.Popen[AnyStr]):
+    """Starts processes; takes the place of `subprocess.Popen`, so that programs that read files fork, too."""
+
+    def __new__(cls, args: Any, *_: Any, **options: Any) -> Any:
+        is_reader = isinstance(args, list) and args[:3] == OF_READERS and "env" not in options
+        server = fork_server_of("readers") if is_reader else None
+        return super().__new__(cls) if server is None else Reader(server, args[1:])
+
+
+class Reader:
+    """A forked program with a pipe to its stdin and one from its stdout."""
+
+    def __init__(self, server: ForkServer, arguments: Sequence[str]) -> None:
+        (given, writing), (reading, printed) = os.pipe(), os.pipe()
+        self.stdin, self.stdout = os.fdopen(writing, "wb", 0), os.fdopen(reading, "rb", 0)
+        self._process = server.start(arguments, environment(), given, printed, DEVNULL)
+        os.close(given)
+        os.close(printed)
+        self.pid, self.poll, self.wait = self._process.pid, self._process.poll, self._process.wait
+        self.kill = self._process.kill
+
+    def communicate(self) -> None:
+        """Close its pipes, and wait for its end."""
+        self.stdin.close()
+        self.stdout.close()
+        self.wait()
 
 
 def default_signals() -> None:
