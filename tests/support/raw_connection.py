@@ -53,15 +53,23 @@ class Wire:
 
     async def answer(self, *, head: bool = False) -> Answer:
         """Read the next answer; `head`: it answers a HEAD request and has no body."""
+        raw, body = await self.answer_bytes(head=head)
+        headers: CIMultiDict[str] = CIMultiDict()
+        first, *lines = raw.decode().splitlines()
+        for line in filter(None, lines):
+            name, _, value = line.partition(": ")
+            headers.add(name, value)
+        return Answer(int(first.split()[1]), headers, body)
+
+    async def answer_bytes(self, *, head: bool = False) -> tuple[bytes, bytes]:
+        """Read the next answer, in two parts; `head`: it answers a HEAD request and has no body."""
         async with asyncio.timeout(PATIENCE):
-            first, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().splitlines()
-            headers: CIMultiDict[str] = CIMultiDict()
-            for line in filter(None, lines):
-                name, _, value = line.partition(": ")
-                headers.add(name, value)
-            status = int(first.split()[1])
-            length = 0 if head or status in BODYLESS else int(headers["Content-Length"])
-            return Answer(status, headers, await self._reader.readexactly(length))
+            raw = await self._reader.readuntil(b"\r\n\r\n")
+            if head or int(raw.split(None, 2)[1]) in BODYLESS:
+                return raw, b""
+            length = re.search(rb"(?i)\r\nContent-Length: (\d+)\r\n", raw)
+            assert length is not None, raw
+            return raw, await self._reader.readexactly(int(length[1]))
 
     async def rest(self) -> bytes:
         """Read until the server closes the connection."""

@@ -80,8 +80,10 @@ default_settings = lru_cache(Settings)  # of the environment of the run; reading
 class ServiceServer(BaseTestServer):
     """The service in the process of the test, on a free port, with TLS if the settings name a certificate."""
 
-    def __init__(self, store: Store, clock: Clock, settings: Settings | None = None) -> None:
+    def __init__(self, store: Store, clock: Clock, settings: Settings | None = None, root: str | None = None) -> None:
+        """`root`: the address in its responses, by default its own."""
         super().__init__()
+        self._named = root
         self._store = store
         self._clock = clock
         self._settings = settings or default_settings()
@@ -94,7 +96,7 @@ class ServiceServer(BaseTestServer):
         self.port = listener.getsockname()[1]
         scheme = "http" if configuration.tls is None else "https"
         self._root = URL.build(scheme=scheme, host=self.host, port=self.port, path=self._settings.server.base_path)
-        root = configuration.root(listener)
+        root = self._named or configuration.root(listener)
         self.service = App(self._settings, self._store, self._clock, root)
         await self.service.start(listener, configuration.tls)
 
