@@ -180,13 +180,16 @@ def test_rows_of_json_have_as_many_keys_in_all_as_a_table_has_columns(tmp_path: 
     ]
 
 
-def test_the_program_ends_when_it_prints_nothing_or_the_import_stops(tmp_path: Path, bounds: Bounds) -> None:
+def test_the_program_ends_when_it_prints_nothing_or_the_import_stops(
+    tmp_path: Path, bounds: Bounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class StopError(Exception):
         pass
 
     def stop() -> None:
         raise StopError
 
+    monkeypatch.setenv("PYTHONHASHSEED", "1")  # so that a new interpreter starts, and is silent meanwhile
     bounds(unpacking_wait=0.001)
     file = write_xlsx(tmp_path / "a.xlsx", [("a", "b"), ("1", "2")])
     with pytest.raises(StopError):
