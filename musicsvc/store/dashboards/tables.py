@@ -4,13 +4,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from pyroaring import BitMap64
+
 from musicsvc.store.dashboards import catalog_search
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.name_keys import folded_key
-from musicsvc.store.insights import engagement, export_rows, figures, scopes
+from musicsvc.store.insights import engagement, export_rows, figures, scopes, tops
 from musicsvc.store.insights.export_rows import ExportRow
 from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.insights.tops import Bounds
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
+from musicsvc.store.plays.rollups.reader import MANY_IDS, Reader, all_time_plays
 
 PER_PAGE = 20
 ROWS_AT_ONCE = 1024
@@ -37,14 +41,15 @@ class TablePage(NamedTuple):
 
 def page(user_id: int, selection: Selection, window: Window, number: int) -> TablePage:
     """Return a page of the table. Call in a transaction."""
-    order = _order(user_id, selection, window)
-    shown = order[(number - 1) * PER_PAGE : number * PER_PAGE]
-    return TablePage(_read(selection.kind, shown, window), len(order))
+    kind, ids, last = selection.kind, _ids(user_id, selection), number * PER_PAGE
+    may_skip = selection == Selection(kind) and number == 1 and len(ids) > MANY_IDS
+    order = (may_skip and _most_played(kind, ids, window, last)) or _order(ids, selection, window)
+    return TablePage(_read(kind, order[last - PER_PAGE : last], window), len(ids))
 
 
 def cells(user_id: int, selection: Selection, window: Window) -> Iterator[tuple[Any, ...]]:
     """Yield all rows of the table in their order, with the columns of exports. Use it in a transaction."""
-    for some in scopes.batches(_order(user_id, selection, window), ROWS_AT_ONCE):
+    for some in scopes.batches(_order(_ids(user_id, selection), selection, window), ROWS_AT_ONCE):
         for row in _read(selection.kind, some, window):
             yield export_rows.cells_of(selection.kind, row)
 
@@ -56,14 +61,24 @@ def _read(kind: int, ids: Sequence[int], window: Window) -> list[ExportRow]:
     return [found[each] for each in ids]
 
 
-def _order(user_id: int, selection: Selection, window: Window) -> list[int]:
-    """Return the ids of all rows. Those without a value come last; of equal ones, the newest first."""
-    kind = selection.kind
+def _ids(user_id: int, selection: Selection) -> BitMap64:
     if selection.text:
-        ids = catalog_search.matching(kind, selection.text, user_id)
-    else:
-        ids = [*Scope(manager=user_id).ids(kind)]
-    values = _values(kind, ids, window, selection.sort)
+        return BitMap64(catalog_search.matching(selection.kind, selection.text, user_id))
+    return Scope(manager=user_id).ids(selection.kind)
+
+
+def _most_played(kind: int, own: BitMap64, window: Window, count: int) -> list[int] | None:
+    """Return the `count` most played ones of many, or None if all must be compared."""
+    reader = Reader(window, all_time=False)
+    ids = [*own]
+    span = range(ids[0], ids[-1] + 1) if sql.is_dense(ids) else ids
+    within, _ = tops.read(window, kind, span, 2 * count, 1)
+    return tops.best(within, Bounds(), count, lambda some: reader.plays(kind, [each for each in some if each in own]))
+
+
+def _order(ids: BitMap64, selection: Selection, window: Window) -> list[int]:
+    """Return the ids of all rows. Those without a value come last; of equal ones, the newest first."""
+    values = _values(selection.kind, [*ids], window, selection.sort)
     known = [each for each in ids if values.get(each) is not None]
     known.sort(reverse=True)
     known.sort(key=values.__getitem__, reverse=selection.descending)

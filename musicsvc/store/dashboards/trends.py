@@ -1,6 +1,9 @@
-"""Tracks of an account whose plays grew or fell most, and those that have reached a milestone, read in one query."""
+"""Tracks of an account whose plays grew or fell most, and those that have reached a milestone."""
 
-from collections.abc import Iterable
+import heapq
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from peewee import fn
@@ -8,49 +11,24 @@ from peewee import fn
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled, fetch
-from musicsvc.store.insights import belonging
+from musicsvc.store.insights import belonging, tops
 from musicsvc.store.insights.listening import milestones
+from musicsvc.store.insights.tops import Bounds, Ids
 from musicsvc.store.models import Artist, TrackArtist
 from musicsvc.store.plays.ingest import AHEAD
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, day_of
-from musicsvc.store.plays.rollups import counts
-from musicsvc.store.plays.rollups.reader import PART_OF_SLOT, WHOLE_SLOTS, Reader
+from musicsvc.store.plays.rollups.reader import PART_OF_SLOT, WHOLE_SLOTS, Reader, all_time_plays
 from musicsvc.store.plays.subjects import TRACK
 
-FIRST_READ, FACTOR = 100, 20  # rows of each list; more if too few of them are the account's
-ROWS = f"SELECT {counts.SUBJECT} AS track, {{sums}} FROM {{rows}}"  # noqa: S608 - our own names
-SINGLE = "SELECT p.track_id AS track, {sums} FROM play p WHERE {time} AND p.track_id {among}"
-# What is added up for each track.
-SUMS = {
-    "plays": "{plays} AS plays, 0 AS before, 0 AS later",
-    "before": "0 AS plays, {plays} AS before, 0 AS later",
-    "later": "0 AS plays, 0 AS before, {plays} AS later",
-}
-CHANGED = """
-    WITH changed AS MATERIALIZED (
-        SELECT track, CAST(SUM(plays) AS BIGINT) AS plays, CAST(SUM(before) AS BIGINT) AS before,
-            CAST(SUM(later) AS BIGINT) AS later
-        FROM ({parts}) AS parts GROUP BY track
-    )
-"""
-# The number of a milestone has more digits than the plays before the window.
-LISTS = f"""
-    SELECT * FROM (
-        SELECT 1 AS list, track, plays, before, 0 AS total FROM changed WHERE plays > before
-        ORDER BY plays - before DESC, track DESC LIMIT ?
-    ) AS up
-    UNION ALL SELECT * FROM (
-        SELECT 2, track, plays, before, 0 FROM changed WHERE plays < before
-        ORDER BY before - plays DESC, track DESC LIMIT ?
-    ) AS down
-    UNION ALL SELECT * FROM (
-        SELECT 3, c.track, c.plays, c.before, t.plays - c.later
-        FROM changed c JOIN track_plays t ON t.track_id = c.track
-        WHERE t.plays - c.later >= {milestones.FIRST} AND c.plays > 0
-        AND LENGTH(CAST(t.plays - c.later AS TEXT)) > LENGTH(CAST(t.plays - c.later - c.plays AS TEXT))
-        ORDER BY LENGTH(CAST(t.plays - c.later AS TEXT)) DESC, c.plays DESC, c.track DESC LIMIT ?
-    ) AS reached
+OF_DAY = (
+    "SELECT p.track_id, COUNT(*), 1 FROM play p WHERE {time} AND p.track_id {among} GROUP BY 1 HAVING COUNT(*) >= ?"
+)
+NEAR = f"""
+    SELECT track_id, plays FROM track_plays WHERE track_id {{among}} AND plays >= {milestones.FIRST} AND ({{near}})
 """  # noqa: S608 - our own numbers
+POPULAR, CHANCE = 16, 0.5  # the plays of a popular track differ by the square root of their number by chance
+TOP = 512  # tracks whose plays of all time are read one by one
+MOST_DIGITS = 18  # of a number of plays
 
 
 class Change(NamedTuple):
@@ -76,55 +54,94 @@ def read(user_id: int, window: Window, now: int, most: int) -> Trends:
         return Trends([], [], [])
     dense = last - first < sql.DENSE * count
     tracks = range(first, last + 1) if dense else [track for (track,) in _ids(user_id)]
-    parts, values = _parts(tracks, window, now)
-    limit = FIRST_READ
-    while parts:
-        statement = CHANGED.format(parts=" UNION ALL ".join(parts)) + LISTS
-        rows = fetch(statement, *values, limit, limit, limit)
-        shown = {row[1] for row in rows}
-        own = {track for (track,) in belonging.managed(shown, user_id, kind=TRACK)} if dense and shown else shown
-        lists = [[row for row in rows if row[0] == number] for number in (1, 2, 3)]
-        found = [[row for row in some if row[1] in own][:most] for some in lists]
-        if all(len(some) == most or len(every) < limit for some, every in zip(found, lists, strict=True)):
-            up, down, passed = found
-            compared = window.compared_with is not None
-            return Trends(
-                [Change(*row[1:4]) for row in up if compared],
-                [Change(*row[1:4]) for row in down if compared],
-                [row[1] for row in passed],
-            )
-        limit *= FACTOR
-    return Trends([], [], [])
+    found = _Build(user_id, window, tracks)
+    up, down = found.movers(most) if window.compared_with else ([], [])
+    return Trends(up, down, found.passed(Window("", window.end, max(window.end, day_of(now + AHEAD) + 1)), most))
 
 
-def _parts(tracks: Any, window: Window, now: int) -> tuple[list[str], list[Any]]:
-    """Return SQL for the plays of the tracks in the window, in the one before, and after the window, and its values."""
-    later = Window("", window.end, max(window.end, day_of(now + AHEAD) + 1))
-    parts: list[str] = []
-    values: list[Any] = []
-    for column, of in zip(SUMS, (window, window.before, later), strict=True):
-        if periods := Reader(of, all_time=False).periods if of.days else []:
-            bounds = (TRACK << counts.ID_BITS) + tracks[0], (TRACK << counts.ID_BITS) + tracks[-1] + 1
-            rows, some = (
-                counts.rows_between(periods, *bounds)
-                if isinstance(tracks, range)
-                else counts.rows(periods, TRACK, tracks)
-            )
-            parts.append(ROWS.format(sums=SUMS[column].format(plays="plays"), rows=rows))
-            values += some
-    if window.before.seconds:
-        for time, instants in _last_day(window.before):
-            among, ids = sql.in_list(tracks) if not isinstance(tracks, range) else ("BETWEEN ? AND ?", None)
-            parts.append(SINGLE.format(sums=SUMS["before"].format(plays=1), time=time, among=among))
-            values += [*instants, *([tracks[0], tracks[-1]] if ids is None else [ids])]
-    return parts, values
+class _Build:
+    """Collects the trends of the tracks of an account: all of `tracks` unless it is a range."""
+
+    def __init__(self, user_id: int, window: Window, tracks: Ids) -> None:
+        self._user, self._window, self._tracks = user_id, window, tracks
+        self._within = self._read(window)
+        self._changes: dict[int, Change] = {}
+
+    def movers(self, most: int) -> tuple[list[Change], list[Change]]:
+        """Return the tracks whose plays grew most, and those whose plays fell most."""
+        within, window, before = self._within, self._window.before, self._read(self._window.before)
+        up = tops.best(within, before, most, partial(self._differ, 1))
+        if up is None:
+            up = tops.best(self._read(self._window, every=True), before, most, partial(self._differ, 1))
+        down = tops.best(before, within, most, partial(self._differ, -1))
+        if down is None:
+            down = tops.best(self._read(window, every=True), within, most, partial(self._differ, -1))
+        return [self._changes[each] for each in up or ()], [self._changes[each] for each in down or ()]
+
+    def _read(self, window: Window, *, every: bool = False) -> Bounds:
+        found, least = tops.read(window, TRACK, self._tracks, 0 if every else POPULAR, CHANCE)
+        among, ids = tops.among(self._tracks)
+        for time, instants, fewest in _last_day(window, least):
+            rows = fetch(OF_DAY.format(time=time, among=among), *instants, *ids, fewest)
+            found.add(rows, 1, fewest)
+        return found
+
+    def _differ(self, sign: int, tracks: Sequence[int]) -> dict[int, int]:
+        """Return how much the plays of the account's own tracks among these grew, or fell if `sign` is negative."""
+        own = self._own(tracks)
+        now, before = (Reader(each, all_time=False).plays(TRACK, own) for each in (self._window, self._window.before))
+        self._changes |= {each: Change(each, now.get(each, 0), before.get(each, 0)) for each in own}
+        return {each: sign * (self._changes[each].plays - self._changes[each].before) for each in own}
+
+    def _own(self, tracks: Sequence[int]) -> list[int]:
+        if not isinstance(self._tracks, range):
+            return [*tracks]
+        return [track for (track,) in belonging.managed(tracks, self._user, kind=TRACK)] if tracks else []
+
+    def passed(self, later: Window, most: int) -> list[int]:
+        """Return the tracks that have passed a milestone in the window. `later`: the days after it."""
+        after = self._read(later)
+        often, few = set[int](), 0
+        for some in (self._within, after):
+            least = min(heapq.nlargest(TOP, some.low.values()), default=0)
+            often |= {track for track, plays in some.low.items() if plays > least}
+            few += least + some.rest
+        totals = self._near(few) | all_time_plays(TRACK, often)
+        near = defaultdict(list)  # tracks by the digits of a number that they may have passed
+        for track, total in totals.items():
+            most_plays = self._within.high(track) + after.high(track) if track in often else few
+            for digits in range(len(str(max(0, total - most_plays))), len(str(total))):
+                near[digits].append(track)
+        found: list[tuple[int, int, int]] = []
+        for digits in sorted(near, reverse=True):
+            if len(found) < most and 10**digits >= milestones.FIRST:
+                found += self._passed(near[digits], totals, later, digits)
+        return [track for *_, track in sorted(found, reverse=True)[:most]]
+
+    def _near(self, plays: int) -> dict[int, int]:
+        """Return the plays of all time of tracks that may have passed a milestone by at most so many plays."""
+        goals = [10**digits for digits in range(2, MOST_DIGITS)]
+        near = " OR ".join(f"plays >= {goal} AND plays < {goal + plays}" for goal in goals)
+        among, ids = tops.among(self._tracks)
+        return dict(fetch(NEAR.format(among=among, near=near), *ids)) if plays else {}
+
+    def _passed(self, tracks: Sequence[int], totals: Mapping[int, int], later: Window, digits: int) -> Iterator[Any]:
+        """Yield digits, plays in the window, and the track, of those that have passed the milestone."""
+        after, now = (Reader(each, all_time=False).plays(TRACK, tracks) for each in (later, self._window))
+        own = set(self._own([track for track in tracks if now.get(track)]))
+        for track in own:
+            total = totals[track] - after.get(track, 0)
+            if len(str(total - now[track])) <= digits == len(str(total)) - 1:
+                yield digits, now[track], track
 
 
-def _last_day(window: Window) -> Iterable[tuple[str, tuple[int, ...]]]:
+def _last_day(window: Window, least: int) -> Iterator[tuple[str, tuple[int, ...], int]]:
+    """Yield conditions for the plays of the last, partial day of the window, their values, and the fewest to read."""
     slot, rest = divmod(window.ends, SLOT)
-    yield WHOLE_SLOTS, (window.end, window.end * SLOTS_PER_DAY, slot)
-    if rest:
-        yield PART_OF_SLOT, (slot, window.ends)
+    if window.seconds:
+        yield WHOLE_SLOTS, (window.end, window.end * SLOTS_PER_DAY, slot), least
+    if window.seconds and rest:
+        yield PART_OF_SLOT, (slot, window.ends), 1
 
 
 @compiled
