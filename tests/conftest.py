@@ -114,13 +114,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of the other store, on PostgreSQL those that open no store, and slow or long ones.
+    """Deselect tests of the other store, slow or long ones, and on PostgreSQL what shows nothing more than on SQLite.
 
     Slow tests become the first, so that no processor is idle at the end while one of them runs.
     """
-    store = config.getoption("--store")
     long = config.getoption("--long")
     left_out_marks = {"slow": not (long or config.getoption("--slow")), "long": not long}
+    store = config.getoption("--store")
+    begun: set[str] = set()
 
     def belongs(item: pytest.Item) -> bool:
         if any(left_out_marks.get(mark.name) for mark in item.iter_markers()):
@@ -128,14 +129,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         only = item.get_closest_marker("only_on")
         if only is not None:
             return store in only.args
-        needed = item.get_closest_marker("unbuffered") or "template" in getattr(item, "fixturenames", ())
-        return store == "sqlite" or bool(needed)
+        return store == "sqlite" or _differs_on_postgres(item, begun, long=long)
 
     left_out = [item for item in items if not belongs(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if belongs(item)]
+        gone = {*left_out}
+        items[:] = [item for item in items if item not in gone]
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def _differs_on_postgres(item: pytest.Item, begun: set[str], *, long: bool) -> bool:
+    """Return whether a test runs on PostgreSQL too. `begun`: the functions with a case that does.
+
+    It opens a store, and is the first case of its function: what knows a database is below what other cases vary. Slow
+    ones are of the store, or marked `on_both`, as are functions of which each case makes other statements.
+    """
+    if item.get_closest_marker("unbuffered"):
+        return True
+    if "template" not in getattr(item, "fixturenames", ()):
+        return False
+    if long or item.get_closest_marker("on_both"):
+        return True
+    function = item.nodeid.partition("[")[0]
+    if function in begun or (item.get_closest_marker("slow") and TESTS / "store" not in item.path.parents):
+        return False
+    begun.add(function)
+    return True
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

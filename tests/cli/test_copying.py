@@ -56,6 +56,7 @@ def ask(bare: Run) -> Json:
     return lambda *arguments: json.loads(bare(*arguments, "--json").stdout)
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 def test_a_copy_to_sqlite_and_back_equals_the_database(
     bare: Run,
@@ -98,6 +99,7 @@ def found_names(url: str) -> list[Any]:
         ]
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 def test_the_second_pass_copies_what_has_changed_since_the_first(
     bare: Run, ask: Json, source: str, elsewhere: str

@@ -85,6 +85,7 @@ def test_an_error_of_the_system_under_duckdb_is_one_of_the_system(tmp_path: Path
         Writer(tmp_path).write(lines, tmp_path / "artists.parquet", COLUMNS["artists"])
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 @pytest.mark.usefixtures("played")
 def test_a_dump_beside_a_writer_has_all_or_no_plays_of_a_transaction(run: Run, store: Store, tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def _change(url: str, statement: str) -> None:
         _execute(url, statement)
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 @pytest.mark.parametrize("made", [{}, {"9001_moods": ADDING}], ids=["now", "next"])
 @of_each

@@ -25,6 +25,7 @@ async def statuses(client: Client, requests: int) -> Counter[int]:
     return Counter(answer.status for answer in answers)
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 async def test_parallel_requests_are_limited_exactly(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

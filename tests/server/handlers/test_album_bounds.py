@@ -23,6 +23,7 @@ async def total(client: Client) -> int:
     return int((await client.get("artists/1")).json["artist"]["tracks_count"])
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 async def test_an_album_holds_at_most_1000_tracks_however_many_are_added_at_once(
     client: Client, store: Store, clock: MovableClock

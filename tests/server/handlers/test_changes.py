@@ -130,6 +130,7 @@ def _alone(store: Store) -> None:
     store.lag = 0.0
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize(
     ("seed", "turns"), [(1, 20), *(pytest.param(n, 60, marks=pytest.mark.slow) for n in (2, 3, 4))]
 )

@@ -157,6 +157,7 @@ async def test_a_listener_is_known_by_the_installations_secret_alone(
     assert await hashed(track) != before
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 async def test_lists_of_figures_are_cut_at_their_bounds_in_the_middle_of_ties(
     ask: Client, made: Catalog, store: Store, clock: MovableClock

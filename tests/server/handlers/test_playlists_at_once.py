@@ -40,6 +40,7 @@ async def statuses(*answers: Awaitable[Answer]) -> Counter[int]:
     return Counter(answer.status for answer in await asyncio.gather(*answers))
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 async def test_64_clients_edit_one_playlist_and_no_edit_is_lost(crowd: list[Person], store: Store) -> None:
     owner, tracks = crowd[0], make_tracks(store, CLIENTS * 4)
@@ -103,6 +104,7 @@ async def test_inviting_one_user_at_once_invites_once(crowd: list[Person]) -> No
     assert told == {200: 1, 409: CLIENTS - 1}
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 async def test_an_invitation_that_is_accepted_and_declined_at_once_is_answered_once(
     crowd: list[Person], store: Store

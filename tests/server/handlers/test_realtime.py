@@ -36,6 +36,7 @@ async def everywhere(
             yield Client(session, program.root, made.token)
 
 
+@pytest.mark.on_both
 @pytest.mark.slow  # the memory of other processes: test_interleavings.py
 async def test_every_process_counts_plays_reported_to_any(everywhere: Client, made: Catalog) -> None:
     track, now = made.tracks[0], time.time_ns() // 1000 // SECOND

@@ -66,6 +66,7 @@ def reason(store: Store, value: str) -> str | None:
     return found.revoked_reason
 
 
+@pytest.mark.on_both
 async def test_abuse_spread_over_processes_is_revoked_on_all(connections: Sequence[Client], store_url: str) -> None:
     with opening.connect(store_url) as store:
         prober, hammer, honest = (person(store, Clock(), f"{name}@label.test")[1] for name in ("a", "b", "c"))

@@ -59,6 +59,7 @@ async def test_sigterm_flushes_the_log_of_every_worker(serve: Program, store_url
     assert activity_log.check(store_url) == []
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 async def test_a_killed_server_loses_only_the_latest_of_the_log(serve: Program, store_url: str, tmp_path: Path) -> None:
     first = await answered(serve)

@@ -145,6 +145,7 @@ async def _one(reader: asyncio.StreamReader, sent: FuzzRequest) -> bytes:
     return head + await reader.readexactly(length)
 
 
+@pytest.mark.on_both
 async def test_no_request_whatever_is_answered_with_a_fault_of_the_server(
     start: Start, tokens: dict[str, str], seed: int, workers: str, long: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ class Life:
             return callers.faults(store, those)
 
 
+@pytest.mark.on_both
 @pytest.mark.rounds(1, 20)
 def test_a_killed_server_has_lost_nothing_that_it_acknowledged(
     tmp_path: Path,

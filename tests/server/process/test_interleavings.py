@@ -122,6 +122,7 @@ def serving(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         yield Service(loop, connections.clients, machines, store, begin), connections
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 def test_no_interleaving_over_real_processes_shows_a_stale_answer(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool

@@ -129,6 +129,7 @@ def test_a_database_in_the_default_folder_is_made(folder: Path, monkeypatch: pyt
         assert program.err.startswith(f"Created the database {folder / 'data' / 'musicsvc' / 'musicsvc.db'}\n")
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 def test_two_servers_that_start_at_once_make_the_database_once(
     folder: Path, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,7 @@ def test_a_server_ends_after_the_timeout_whatever_its_threads_do(
     assert logged(program)[-1] == f"stopped ({signal.Signals(number).name})"
 
 
+@pytest.mark.on_both
 async def test_what_was_acknowledged_stays(
     serve: Callable[..., Program], stuck: Stuck, store: Store, token: str
 ) -> None:

@@ -80,6 +80,7 @@ def size(value: Any, keyword: str) -> Any:
     return None
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 async def test_every_field_is_taken_within_its_bounds_and_refused_beyond_them(
     anonymous: Client, store: Store, clock: MovableClock

@@ -67,6 +67,7 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return found
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 @on_shared_loop
 async def test_no_statement_of_any_endpoint_reads_or_sorts_a_table_that_can_grow(

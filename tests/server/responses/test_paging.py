@@ -28,6 +28,7 @@ def test_every_paged_endpoint_has_an_expectation() -> None:
     assert set(PAGED) == set(LISTS)
 
 
+@pytest.mark.on_both
 @pytest.mark.slow
 async def test_every_list_shows_its_rows_in_order_on_pages_of_every_size(
     anonymous: Client, client: Client, store: Store, clock: MovableClock

@@ -31,6 +31,7 @@ def account(store: Store) -> Credentials:
     return Credentials(user.id, "old")
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize("create", [lambda: None, open_session], ids=["before its session", "after it"])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_change_of_the_account_waits_for_a_sign_in_and_ends_its_session(

@@ -77,6 +77,7 @@ def test_a_search_finds_what_the_rule_says_and_in_its_order(
         rolled_back(store, unit)
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize(
     ("name", "query"),
     [
@@ -115,6 +116,7 @@ def test_neither_case_nor_accents_keep_a_name_from_being_found(store: Store, nam
     assert _found(store, [name, "Somebody Else"], query) == [name]
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize("query", ["100%", "%_%", "a_b", "*", '"', "\\", "ann*", "NEAR(", "ªªa", "- ' -"])
 def test_special_characters_of_searches_match_literally(store: Store, query: str) -> None:
     names = ["1000", "aXb", "annals", "NEAR", "a", "-- '' --", "anything"]

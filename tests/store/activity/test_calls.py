@@ -62,6 +62,7 @@ def test_entries_are_found_oldest_first_and_a_limit_keeps_the_newest(log: Log) -
     assert all(isinstance(flag, bool) for entry in found(log) for flag in (entry.limits_apply, entry.private))
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [

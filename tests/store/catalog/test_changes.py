@@ -162,6 +162,7 @@ def test_more_changes_than_fit_come_in_several_calls(store: Store) -> None:
     assert (len(first.rows), first.has_more) == (changes.MOST, True)
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize(
     ("statement", "told"),
     [

@@ -24,6 +24,7 @@ def test_a_clock_that_is_not_that_of_postgres_is_told(store_url: str) -> None:
     assert clock.finding.startswith("PostgreSQL's clock is 86,")
 
 
+@pytest.mark.on_both
 @pytest.mark.only_on("postgres")
 @pytest.mark.parametrize("value", ["on", "off"])
 @pytest.mark.parametrize("names", [database.SAFEGUARDS, ("synchronous_commit",)])  # tests have no fsync

@@ -128,6 +128,7 @@ DAMAGES: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize("row", DAMAGES)
 def test_a_wrong_row_is_named_and_repaired(played: Store, row: str) -> None:
     before, given = figures(played), played.read(engagement).result()

@@ -230,6 +230,7 @@ ALBUM = {"name": "Suite", "created_at": 0}
 TRACK = {"name": "Air", "duration": 1, "created_at": 0}
 
 
+@pytest.mark.on_both
 @pytest.mark.parametrize(
     ("table", "row"),
     [
