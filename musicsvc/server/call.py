@@ -27,9 +27,12 @@ ACCEPTED, FAILED_SIGN_IN = "accepted", "failed_sign_in"  # in `Call.tally`; all 
 request_id: ContextVar[str | None] = ContextVar("musicsvc_request_id", default=None)
 
 
-@dataclass(slots=True)
+@dataclass(init=False)
 class Call:
-    """The record of one request and its response. It is complete once the response is known."""
+    """The record of one request and its response. It is complete once the response is known.
+
+    Fields that keep their defaults take no time, for they are the class's.
+    """
 
     at: int  # when the request arrived, in microseconds since 1970
     began: float  # the same moment in seconds of the monotonic clock
@@ -51,12 +54,32 @@ class Call:
     refused_by: str | None = None  # the name of the exceeded rate limit, or BUSY for lack of capacity
     tally: Mapping[str, int] | None = None  # numbers for metrics, by name: failed sign-ins, or see `Route.tally`
     counted: Sequence[Hit] = ()  # the rate limits toward which the request was counted
-    headers: dict[str, str] = field(default_factory=dict)
+    first: Mapping[str, str] = field(init=False)  # headers of any response; they are shared, so never changed in place
+    limits: str = ""  # the headers that describe the rate limits, which come next, as lines
     reservation: Reservation | None = None
     due: float = field(init=False)  # when the database must have responded, in seconds of the monotonic clock
 
-    def __post_init__(self) -> None:
-        self.renew(self.began)
+    def __init__(
+        self,
+        at: int,
+        began: float,
+        request_id: str,
+        method: str,
+        address: str = "",
+        route: Route | None = None,
+        **more: Any,
+    ) -> None:
+        self.at, self.began, self.request_id, self.method = at, began, request_id, method
+        self.address, self.route, self.first, self.due = address, route, {}, began + REQUEST_SECONDS
+        self.__dict__.update(more)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of any response that are known so far."""
+        return {**self.first, **dict(line.split(": ", 1) for line in self.limits.splitlines())}
+
+    def add_headers(self, headers: Mapping[str, str]) -> None:
+        self.first = {**self.first, **headers}
 
     def renew(self, now: float) -> None:
         """Begin the time that the units of work may take, on arrival of the request and of its body."""
@@ -98,7 +121,7 @@ class Head(NamedTuple):
     handling: Handling = USUAL  # known once the request is admitted
 
 
-@dataclass(slots=True)
+@dataclass(init=False)
 class Exchange:
     """A request on its way through the stages to its response.
 
@@ -114,14 +137,15 @@ class Exchange:
     browser: Browser | None = None  # of a page
     received: bytearray | None = None  # gets the bytes of the body, if a stage has set it
     parsed: ParsedBody | None = None
-    given: dict[str, Any] = field(default_factory=dict)  # further arguments for handlers by parameter name
+    given: dict[str, Any] = field(init=False)  # further arguments for handlers by parameter name
     slot: Slot | None = None  # the place of the response in the cache
     found: Representation | None = None  # the response from memory
     waiting: asyncio.Future[None] | None = None
     failure: BaseException | None = None
 
-    def __post_init__(self) -> None:
+    def __init__(self, call: Call, peer: Peer) -> None:
         """Note the client in the record of the request."""
-        self.call.address, self.call.limits_apply = self.peer.address, self.peer.limits_apply
-        if self.peer.hsts:
-            self.call.headers |= HSTS
+        self.call, self.peer, self.given = call, peer, {}
+        call.address, call.limits_apply = peer.address, peer.limits_apply
+        if peer.hsts:
+            call.add_headers(HSTS)

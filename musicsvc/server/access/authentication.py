@@ -117,7 +117,7 @@ class Authenticator:
             call.account_id, call.token_holder = caller.user_id, caller.api_access and not caller.suspended
             call.token_id = caller.token_id if call.token_holder else None
             if route.access is not Access.OPEN and caller.expires_at - call.at <= EXPIRY_NOTICE:
-                call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
+                call.add_headers({EXPIRY_HEADER: isoformat(caller.expires_at)})
         return self.count(route, caller, refusal, call)
 
     def count(

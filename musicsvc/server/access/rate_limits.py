@@ -46,6 +46,7 @@ DESCRIPTIONS = {
 PER = {seconds: f"{'an' if name == 'hour' else 'a'} {name}" for name, seconds in PERIODS.items()}
 UNITS = ((3600, "hour"), (60, "minute"))
 HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+LINES = "".join(f"{name}: %s\r\n" for name in HEADERS)
 PATIENCE_SECONDS = 2.0
 PURGE_SECONDS = 5.0
 WARNING_SECONDS = 300.0  # between two warnings; the shared counter may fail and recover repeatedly
@@ -245,7 +246,7 @@ class RateLimiter:
     @staticmethod
     def note(statuses: Sequence[Status], hits: Sequence[Hit], call: Call) -> None:
         """Note in the call toward which limits it was counted. Raises TooMany if a limit is exceeded."""
-        call.headers |= headers(statuses)
+        call.limits = describe(statuses)
         for status in statuses:
             if not status.allowed:
                 _refuse(statuses, call)
@@ -277,7 +278,7 @@ class RateLimiter:
         attempt = Attempt(failures, [Hit(self._sign_in, subject) for subject in subjects])
         statuses = await self._statuses(attempt.hits)
         if exceeded := [status for status in statuses if not status.allowed]:
-            call.headers.update(headers(exceeded))
+            call.limits = describe(exceeded)
             _refuse(exceeded, call)
         return attempt
 
@@ -307,28 +308,26 @@ class RateLimiter:
         return hits
 
 
-def headers(statuses: Sequence[Status]) -> dict[str, str]:
-    """Return the rate-limit response headers. `statuses`: the state of each rate limit of the request."""
+def describe(statuses: Sequence[Status]) -> str:
+    """Return the rate-limit response headers as lines. `statuses`: the state of each rate limit of the request."""
     each = [_items(status) for status in statuses]
-    tightest, (policies, left) = statuses[0], each[0]
+    tightest, (policies, left, reset) = statuses[0], each[0]
     if len(statuses) > 1:
         tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
-        policies, left = map(", ".join, zip(*each, strict=True))
-    policy, status, amount, remaining, reset = HEADERS
-    return {
-        policy: policies,
-        status: left,
-        amount: str(tightest.limit.amount),
-        remaining: str(tightest.remaining),
-        reset: str(_seconds(tightest.wait)),
-    }
+        policies, left = (", ".join(items) for items in list(zip(*each, strict=True))[:2])
+        reset = _seconds(tightest.wait)
+    return LINES % (policies, left, tightest.limit.amount, tightest.remaining, reset)
 
 
-def _items(status: Status) -> tuple[str, str]:
-    """Return the items of RateLimit-Policy and of RateLimit."""
+def _items(status: Status) -> tuple[str, str, int]:
+    """Return the items of RateLimit-Policy and of RateLimit, and the seconds of X-RateLimit-Reset."""
     limit, _, remaining, wait, _ = status
-    name = limit.name
-    return f'"{name}";q={limit.amount};w={limit.window // SECOND}', f'"{name}";r={remaining};t={_seconds(wait)}'
+    seconds = _seconds(wait)
+    return (
+        f'"{limit.name}";q={limit.amount};w={limit.window // SECOND}',
+        f'"{limit.name}";r={remaining};t={seconds}',
+        seconds,
+    )
 
 
 def _limit(name: str, written: str) -> Limit:

@@ -138,7 +138,7 @@ class Demo:
         if injection is None:
             return self._stages.admit(exchange)
         exchange.given[GIVEN] = injection
-        call.headers[INJECTED] = injection.source
+        call.add_headers({INJECTED: injection.source})
         if isinstance(injection.fault, Refusal) and injection.fault.code.startswith("401-"):
             reason = cast("Literal['expired', 'revoked']", injection.fault.code.removeprefix("401-"))
             return self._authenticator.count(head.route, None, Unauthenticated(reason), call)
@@ -219,7 +219,7 @@ class Demo:
         injection: Injection | None = exchange.given.get(GIVEN)
         if injection is not None and isinstance(injection.fault, Slow):
             await asyncio.sleep(injection.delay)
-        self._date(exchange.call.headers)
+        exchange.call.add_headers(self._date())
         if injection is None:
             return await self._stages.respond(exchange, reply)
         fault = injection.fault
@@ -231,12 +231,12 @@ class Demo:
         return await _send_badly(exchange, reply, fault)
 
     def _note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
-        self._date(headers)
+        headers |= self._date()
         self._stages.note_unreadable(address, status, size, headers)
 
-    def _date(self, headers: dict[str, str]) -> None:
-        """Give a response the time of the demo."""
-        headers[hdrs.DATE] = formatdate(self._clock.now() // MICROSECONDS, usegmt=True)
+    def _date(self) -> dict[str, str]:
+        """Return the header with the time of the demo."""
+        return {hdrs.DATE: formatdate(self._clock.now() // MICROSECONDS, usegmt=True)}
 
 
 async def _send_badly(exchange: Exchange, reply: Reply, fault: Dribble | Break) -> StreamResponse:

@@ -17,7 +17,7 @@ from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.call import BUSY, Call, Exchange, Head, Observer
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
-from musicsvc.server.peer import PREFER, VARY, CrossOrigin, Peer, PeerResolver, require_https
+from musicsvc.server.peer import HSTS, PREFER, VARY, CrossOrigin, Peer, PeerResolver, require_https
 from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.request.first_steps import Connection, FirstSteps
@@ -250,7 +250,7 @@ class Dispatcher:
         """Return the parsed head of a request. Raises Forbidden without HTTPS, NotFound or MethodNotAllowed."""
         request, call = exchange.request, exchange.call
         cross_origin = self._cross_origin.headers(request.headers, exchange.path)
-        call.headers |= cross_origin
+        call.add_headers(cross_origin)
         found = None
         try:
             found = self._router.match(request.method, exchange.path)
@@ -340,11 +340,11 @@ def _judge(exchange: Exchange) -> Handling:
     head, call = exchange.head, exchange.call
     handling = _handling(exchange.request, head.route) if head.handling is USUAL else head.handling
     if handling is not head.handling:
-        headers = {**head.headers, "Vary": f"{head.headers.get('Vary', VARY)}, {PREFER}"}
+        applied = handling.headers() if handling.strict else {}
+        headers = {**head.headers, "Vary": f"{head.headers.get('Vary', VARY)}, {PREFER}", **applied}
         exchange.head = head._replace(headers=headers, handling=handling)
-        call.headers |= headers
-    if handling.strict:
-        call.headers |= handling.headers()
+        of_peer = HSTS if exchange.peer.hsts else {}
+        call.first = {**of_peer, **headers, **call.first, **headers}  # in the order of the next ones, from memory
     return handling
 
 

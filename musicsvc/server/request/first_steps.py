@@ -9,7 +9,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, cast
 
@@ -18,8 +17,8 @@ from cachetools import LRUCache
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure
-from musicsvc.server.call import Call, Exchange, Head, Observer
-from musicsvc.server.peer import Peer
+from musicsvc.server.call import Call, Exchange, Observer
+from musicsvc.server.peer import HSTS
 from musicsvc.server.responses.responses import (
     NOT_MODIFIED,
     REQUEST_ID_HEADER,
@@ -31,7 +30,8 @@ from musicsvc.server.responses.responses import (
 from musicsvc.server.shapes.envelope import Representation
 
 log = logging.getLogger("musicsvc")
-HEADS, HEAD_BYTES = 4096, 2048  # the most that are kept, and the memory of one, about
+HEADS, HEAD_BYTES = 4096, 4096  # the most that are kept, and the memory of one, about
+PLACE = "\0"  # of what differs from response to response
 LONGEST_HEAD = 2048  # bytes; longer heads are not kept
 GIVEN_ID = re.compile(rb"\r\nX-Request-Id: ?([A-Za-z0-9._~-]{1,128})(?=\r\n[^ \t])", re.IGNORECASE)
 LONGEST_BODY = 64 * 1024  # bytes; the dispatcher sends longer bodies in pieces, as the client reads them
@@ -60,27 +60,40 @@ class Connection(Protocol):
         """Pass the offered request to the dispatcher, if the offer is still open."""
 
 
-@dataclass(slots=True, eq=False)
+class Frame(NamedTuple):
+    """The status of a response, and the parts of its head: before the limits, between them and the id, after it."""
+
+    status: int
+    before: str
+    between: str
+    after: str
+
+
 class KnownHead:
-    """A head that was remembered, with the status and the constant headers of its last response from memory."""
+    """A head that was remembered, with the constant parts of its last response from memory."""
 
-    head: Head
-    peer: Peer
-    negotiation: Negotiation
-    _answered: tuple[str, str] | None = None  # the tag of that response, and its Cache-Control
-    _status: int = 0
-    _lines: str = ""
+    __slots__ = ("_answered", "_frame", "first", "head", "negotiation", "peer")
 
-    def response(self, found: Representation, caching: str) -> tuple[int, str]:
-        """Return the status of a response from memory, and its constant headers as text."""
-        if self._answered != (found.tag, caching):
-            given = self.head.headers  # the call has them, too
-            headers = {**given, **self.head.handling.headers()}
-            response = conditional(found, [found.content], self.negotiation, headers, caching)
-            constant = {name: value for name, value in response.headers.items() if name not in given}
-            response = response._replace(headers=constant)
-            self._answered, self._status, self._lines = (found.tag, caching), response.status, response.lines
-        return self._status, self._lines
+    def __init__(self, exchange: Exchange) -> None:
+        self.head, self.peer = exchange.head, exchange.peer
+        self.negotiation = Negotiation.of_headers(exchange.request.headers)
+        self.first = {**(HSTS if self.peer.hsts else {}), **self.head.headers}
+        self._answered: tuple[object, ...] | None = None  # what `_frame` depends on
+        self._frame: Frame | None = None
+
+    def frame(self, found: Representation, call: Call) -> Frame:
+        """Return what is constant of the response from memory to a request with this head."""
+        answered = found.tag, call.caller is None, call.first is self.first
+        if self._frame is None or self._answered != answered:
+            self._frame, self._answered = self._build(found, call), answered if call.first is self.first else None
+        return self._frame
+
+    def _build(self, found: Representation, call: Call) -> Frame:
+        headers = common_headers({**call.first, PLACE: "", **self.head.handling.headers()}, PLACE)
+        caching = self.head.route.caching(anonymous=call.caller is None)
+        response = conditional(found, [found.content], self.negotiation, headers, caching)
+        before, between, after = response.head.split(PLACE)
+        return Frame(response.status, before, between.removeprefix(": \r\n"), after)
 
 
 class Offer(NamedTuple):
@@ -123,10 +136,9 @@ class FirstSteps:
         connection = cast("Connection | None", exchange.request.protocol)
         if connection is None or (raw := connection.head) is None or len(raw) > LONGEST_HEAD:
             return
-        negotiation = Negotiation.of_headers(exchange.request.headers)
         raw, _ = _split(raw)
         if REQUEST_ID_HEADER.lower().encode() not in raw.lower():
-            self._heads[connection.origin, raw] = KnownHead(exchange.head, exchange.peer, negotiation)
+            self._heads[connection.origin, raw] = KnownHead(exchange)
 
     def offer(self, connection: Connection, raw: bytes) -> bool:
         """Accept the bytes of a request if they are a head that was remembered. Return whether they are accepted."""
@@ -156,7 +168,7 @@ class FirstSteps:
         head = offer.known.head
         offer.connection.begun = exchange = Exchange(call, offer.known.peer)
         exchange.head, call.route = head, head.route
-        call.headers |= head.headers
+        call.first = offer.known.first
         try:
             waiting = self._admit(exchange)
         except Exception as failure:  # noqa: BLE001 - the dispatcher raises it again
@@ -189,11 +201,11 @@ class FirstSteps:
         offer.connection.decline()
 
     def _send(self, offer: Offer, exchange: Exchange, found: Representation, body: bytes) -> None:
-        known, call = offer.known, exchange.call
-        call.status, lines = known.response(found, known.head.route.caching(anonymous=call.caller is None))
+        call = exchange.call
+        call.status, before, between, after = offer.known.frame(found, call)
         body = b"" if call.status == NOT_MODIFIED else body
         call.size = len(body)
-        content = serialize(call.status, common_headers(call.headers, call.request_id), lines, body)
+        content = serialize(f"{before}{call.limits}{between}{call.request_id}{after}", body)
         offer.connection.begun = None
         offer.connection.answer(content)
         self.answered += 1

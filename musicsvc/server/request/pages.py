@@ -120,7 +120,8 @@ class Pages:
             kept = {name: value for name, value in typed.items() if name not in {*faults, *PERIOD}}
             request = request.clone(rel_url=request.rel_url.with_query(kept))
         values = {name: exchange.head.values[name] for name in page.parameters}
-        shown = Exchange(call, exchange.peer, browser=browser, given=exchange.given | {"form": form})
+        shown = Exchange(call, exchange.peer)
+        shown.browser, shown.given = browser, exchange.given | {"form": form}
         shown.head, shown.request = exchange.head._replace(route=page, values=values), request
         shown.path = exchange.path
         reply = await self._finish(shown, browser, await self._runner.run(shown), errors.status_of(failure))

@@ -96,20 +96,16 @@ class Prepared(NamedTuple):
         return len(body.begin) + body.length if isinstance(body, Spooled) else sum(map(len, body))
 
     @property
-    def lines(self) -> str:
-        """The headers and the length of a 200 or 304 as text."""
+    def head(self) -> str:
+        """The head of a 200 or 304 as text, without its date."""
         length = "" if self.status == NOT_MODIFIED else f"Content-Length: {self.size}\r\n"
-        return _lines(self.headers) + length
+        lines = "".join([f"{name}: {value}\r\n" for name, value in self.headers.items()])
+        return f"HTTP/1.1 {self.status} {REASONS[self.status]}\r\n{lines}{length}"
 
 
-def serialize(status: int, headers: Mapping[str, str], lines: str, body: bytes) -> bytes:
-    """Return the bytes of a 200 or 304, as aiohttp would send it. `lines`: further headers as text."""
-    head = f"HTTP/1.1 {status} {REASONS[status]}\r\n{_lines(headers)}{lines}Date: {rfc822_formatted_time()}\r\n\r\n"
-    return head.encode() + body
-
-
-def _lines(headers: Mapping[str, str]) -> str:
-    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+def serialize(head: str, body: bytes) -> bytes:
+    """Return the bytes of a response, as aiohttp would send it. `head`: its head as text, without its date."""
+    return f"{head}Date: {rfc822_formatted_time()}\r\n\r\n".encode() + body
 
 
 async def build_response(
