@@ -206,13 +206,18 @@ class Server:
         """Return the CPU seconds of all its processes so far."""
         return sum(map(cpu_seconds, processes(self.process.pid)))
 
-    def memory(self, kind: str = "RssAnon") -> int:
-        """Return the anonymous bytes (`VmRSS`: all) that its processes have in memory (Linux)."""
-        total = 0
+    def memories(self, kind: str = "RssAnon") -> list[int]:
+        """Return the anonymous bytes (`VmRSS`: all) that each of its processes has in memory, its own first (Linux)."""
+        found = []
         for pid in processes(self.process.pid):
             with suppress(OSError, IndexError):  # it may end meanwhile
-                total += int(re.findall(rf"{kind}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text("utf-8"))[0]) * 1024
-        return total
+                status = Path(f"/proc/{pid}/status").read_text("utf-8")
+                found.append(int(re.findall(rf"{kind}:\s+(\d+)", status)[0]) * 1024)
+        return found
+
+    def memory(self, kind: str = "RssAnon") -> int:
+        """Return the bytes of all its processes, as `memories` does."""
+        return sum(self.memories(kind))
 
     def ask(self, method: str, path: str, body: object = None, token: str | None = None) -> Any:
         """Send a request. Return the JSON of its response."""

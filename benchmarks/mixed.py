@@ -1,12 +1,13 @@
 """CPU time of the server per request of a mixed load, beside bare aiohttp that answers with the same sizes; memory.
 
     python benchmarks/mixed.py [--albums 4000] [--rounds 5] [--requests 4000] [--warm-up 20000] [--workers 1]
-        [--postgres]
+        [--idle 0] [--postgres]
 
 Fifty callers, each with a token and a connection, ask for albums, tracks, artists, playlists, comments and figures with
 a Zipf distribution, and write with 2 % of their requests. Four of five behave like a browser: they accept gzip and
 revalidate with the tag of the response before. In each round the yardstick gets the same requests and answers each with
-the status and the size that the server's response had. Memory is the anonymous memory of all processes of the server.
+the status and the size that the server's response had. After each round an account gets two covers and a PDF. Memory
+is the anonymous memory of each process of the server, also once it has been idle for `--idle` seconds.
 `--postgres` runs it on PostgreSQL, and counts the connections of the server at the end.
 """
 
@@ -15,6 +16,7 @@ import asyncio
 import json
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -187,8 +189,19 @@ class Load:
             await asyncio.gather(*(browser.ask(self._server.port, some, self.times) for browser, some in pairs))
 
         spent = cost(self._server, ask)
+        self._draw(number)
         self.exchanges += [each for browser in self._browsers for each in browser.exchanges]
         return spent / (self._each * len(self._browsers)) * 1e6
+
+    def _draw(self, number: int) -> None:
+        """Get two covers and a PDF, whose CPU time does not count."""
+        token = self._accounts[number % len(self._accounts)]["token"]
+        for at in range(2):
+            cover = {"template_id": (2 * number + at) % 8 + 1, "title": f"Cover {number}.{at}", "artist": "Anna Bon"}
+            shown = self._server.ask("POST", f"{API}/cover-art/preview", cover, token)
+            self._server.body("GET", re.sub(r"^https?://[^/]+", "", shown["preview_url"]))
+        period = {"period": ("7-days", "30-days", "1-year")[number % 3]}
+        self._server.body("POST", "/api/v1/producer-intelligence/insights/export/pdf", period, token)
 
     def replay(self, _: int) -> float:
         """Send the same requests to the yardstick. Return its CPU time for each, in µs."""
@@ -224,7 +237,7 @@ def connections(url: str) -> int:
 
 def main() -> None:
     """Run the servers, measure and print."""
-    parser = harness.parser(__doc__, albums=4000, requests=4000, warm_up=20_000, workers=1)
+    parser = harness.parser(__doc__, albums=4000, requests=4000, warm_up=20_000, workers=1, idle=0)
     parser.add_argument("--postgres", action="store_true")
     given = parser.parse_args()
     with harness.place(given) as folder, ExitStack() as opened:
@@ -240,10 +253,16 @@ def main() -> None:
             print(f"connections to PostgreSQL at the end: {connections(url)}")
 
 
+def sizes(servers: dict[str, Server]) -> list[str]:
+    """Return the anonymous memory of each server: in all, and of each process."""
+    found = {name: [size / harness.MEBIBYTE for size in server.memories()] for name, server in servers.items()}
+    return [f"{name} {sum(each):.0f} MiB ({' + '.join(f'{one:.0f}' for one in each)})" for name, each in found.items()]
+
+
 def measure(servers: dict[str, Server], bare: Server, given: argparse.Namespace) -> None:
     """Warm up, measure, and print the tables."""
     loads = {name: Load(server, bare, given.requests) for name, server in servers.items()}
-    rest = {name: server.memory() for name, server in servers.items()}
+    memory = {"at the start": sizes(servers)}
     for number in range(given.warm_up // given.requests):
         for load in loads.values():
             load.round(-number)
@@ -264,8 +283,12 @@ def measure(servers: dict[str, Server], bare: Server, given: argparse.Namespace)
         late = " / ".join(f"{percentile(load.times, each) * 1000:.1f}" for each in (50, 99))
         size = sum(each.size for each in load.exchanges) / total / 1000
         print(f"{name}: {shares}; {size:.1f} kB of body on average; p50 / p99 {late} ms;", end=" ")
-        print(f"{now[0] / max(1.0, sum(now)):.0%} of the reads from the cache; memory at rest", end=" ")
-        print(f"{rest[name] / harness.MEBIBYTE:.0f}, now {servers[name].memory() / harness.MEBIBYTE:.0f} MiB")
+        print(f"{now[0] / max(1.0, sum(now)):.0%} of the reads from the cache")
+    memory["at the end of the load"] = sizes(servers)
+    time.sleep(given.idle)
+    memory[f"idle for {given.idle} s"] = sizes(servers)
+    for title, found in memory.items():
+        print(f"memory {title}: {'; '.join(found)}")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from musicsvc.server.peer import CrossOrigin
 from musicsvc.server.process import resources
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.executors import Executors
+from musicsvc.server.responses.drawer import Drawer
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.table import DOCUMENTED, ROUTES
@@ -78,6 +79,7 @@ class App:
         self._settings = settings
         self._store = store
         self.executors = Executors()
+        self._drawer = Drawer(clock)
         self._pictures, self._reports = Drawings(), Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME)
         limit_clock = clock if demo is None else demo.limit_clock
         self.counter = RateLimitCounter(store, limit_clock, settings.server.workers)
@@ -130,6 +132,7 @@ class App:
             Periodic("maintaining the rate limit counts", counter.maintain, every=JOB_SECONDS, finish=counter.close),
             Periodic("checking the place of the database", self._freshness.check, every=JOB_SECONDS),
             Periodic("looking for changes by other programs", self._freshness.check_others, every=JOB_SECONDS),
+            Periodic("ending processes that draw nothing", self._drawer.end_idle, every=JOB_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
@@ -163,6 +166,7 @@ class App:
             "uploads": self._uploads,
             "replay_token": partial(replay.replay_token, self._store, log, settings.abuse, keep_days=keep_days),
             "site": Site(root),
+            "drawer": self._drawer,
             "pictures": self._pictures,
             "drawn_reports": self._reports,
             "is_stopping": lambda: self._stopping,
@@ -236,9 +240,14 @@ class App:
         for job in self._jobs:
             await job.stop()
         await asyncio.gather(*stopping)
-        await asyncio.to_thread(self.executors.close)
+        await asyncio.to_thread(self.end_work)
         if self._demo is not None:
             self._demo.stopped()
+
+    def end_work(self) -> None:
+        """Wait for the slow work that runs, and end the processes that draw. Call it on a thread."""
+        self.executors.close()
+        self._drawer.close()
 
     async def _reserve_space(self) -> None:
         if missing := await asyncio.to_thread(self._store.reserve_space):

@@ -75,7 +75,7 @@ class InProcess:
             return await asyncio.to_thread(_exchange, client, request)
         finally:
             await server.finish(self._settings.server.shutdown_timeout)
-            await asyncio.to_thread(self._app.executors.close)
+            await asyncio.to_thread(self._app.end_work)
             await self._app.counter.close()
 
     async def _connect(self, server: HttpServer, slot: Slot) -> None:

@@ -4,6 +4,8 @@ import pytest
 
 CONSTANTS = {
     "known_tokens": "server.access.authentication.CACHE_SIZE",
+    "limited_silence": "limited.process.SILENCE",
+    "limited_wait": "limited.process.WAIT",
     "patience_seconds": "server.access.rate_limits.PATIENCE_SECONDS",
     "job_seconds": "server.app.JOB_SECONDS",
     "counters_seconds": "server.freshness.COUNTERS_SECONDS",
@@ -50,8 +52,6 @@ CONSTANTS = {
     "commit_group": "store.engine.sqlite.group_commit.GROUP",
     "busy_seconds": "store.engine.sqlite.store.BUSY_SECONDS",
     "largest_document": "store.importing.files.histories.documents.LARGEST",
-    "unpacking_silence": "store.importing.files.limited.SILENCE",
-    "unpacking_wait": "store.importing.files.limited.WAIT",
     "plays_a_unit": "store.importing.plays.plays.Plays.rows_a_unit",
     "max_in_memory": "store.importing.plays.matching.MAX_IN_MEMORY",
     "rows_a_unit": "store.importing.runner.Kind.rows_a_unit",

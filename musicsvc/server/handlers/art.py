@@ -1,13 +1,13 @@
 """Generated pictures: cover-art previews, templates, avatars and thumbnails."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.errors import NotFound
 from musicsvc.reports.art import avatars, covers
 from musicsvc.reports.art.avatars import Design
+from musicsvc.server.responses.drawer import Drawer
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.schemas.art import PreviewIn
 from musicsvc.server.schemas.fields import parse_id
@@ -28,7 +28,7 @@ class Picture(NamedTuple):
     """A picture that is not drawn yet."""
 
     key: tuple[object, ...]  # in the picture cache
-    paint: Callable[[], bytes]  # draws the picture as PNG
+    paint: tuple[Any, ...]  # its kind (`reports/drawing.py`) and what determines it
     max_age: int  # seconds for which clients may cache the picture
     constant: bool = False  # keep the picture in the cache forever
 
@@ -67,7 +67,7 @@ def show_preview(name: str, now: int, pictures: Drawings) -> Picture | Download:
     if left <= 0:
         raise NotFound("This preview has expired. Request a new one.")
     cover = template_id, title, artist
-    return _cached_or_pending(Picture(cover, partial(covers.cover, *cover), left), pictures)
+    return _cached_or_pending(Picture(cover, ("cover", *cover), left), pictures)
 
 
 def show_template(name: str, pictures: Drawings) -> Picture | Download:
@@ -75,7 +75,7 @@ def show_template(name: str, pictures: Drawings) -> Picture | Download:
     template_id = parse_id(name.removesuffix(SUFFIX))
     if not name.endswith(SUFFIX) or template_id not in {template.id for template in covers.templates()}:
         raise NotFound(GONE)
-    thumbnail = Picture((template_id,), partial(covers.thumbnail, template_id), DAY // SECOND, constant=True)
+    thumbnail = Picture((template_id,), ("thumbnail", template_id), DAY // SECOND, constant=True)
     return _cached_or_pending(thumbnail, pictures)
 
 
@@ -92,9 +92,10 @@ def show_initials(kind: int, side: int, id: str, pictures: Drawings) -> Picture 
     return _initials(design._replace(side=side), pictures)
 
 
-def draw(drawing: Picture, pictures: Drawings) -> Download:
+def draw(drawing: Picture, pictures: Drawings, drawer: Drawer) -> Download:
     """Draw the picture, outside the transaction because it is slow."""
-    return _png(pictures.draw(drawing.key, drawing.paint, constant=drawing.constant), drawing.max_age)
+    paint = partial(drawer.draw, *drawing.paint)
+    return _png(pictures.draw(drawing.key, paint, constant=drawing.constant), drawing.max_age)
 
 
 def _number(text: str) -> int:
@@ -105,7 +106,7 @@ def _number(text: str) -> int:
 
 
 def _initials(design: Design, pictures: Drawings) -> Picture | Download:
-    return _cached_or_pending(Picture(design, partial(avatars.draw, design), AVATAR_MAX_AGE), pictures)
+    return _cached_or_pending(Picture(design, ("avatar", design), AVATAR_MAX_AGE), pictures)
 
 
 def _cached_or_pending(picture: Picture, pictures: Drawings) -> Picture | Download:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from musicsvc.reports import pdf
 from musicsvc.reports.formats import FORMATS
+from musicsvc.server.responses.drawer import Drawer
 from musicsvc.server.schemas.exports import ExportIn, ReportIn, ScopeIn
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
@@ -59,16 +59,17 @@ def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
     return success(shapes.report(found, now, charts=body.include_charts))
 
 
-def export_pdf(body: ScopeIn, caller: Identity, now: int) -> PendingReport:
+def export_pdf(body: ScopeIn, caller: Identity, now: int, drawer: Drawer) -> PendingReport:
     """Export the report as a PDF document."""
     scope, days = body.scope(caller), history.adapt(body.window(now))
+    drawer.wake()
     found = overview.build_for_print(scope, days, now)
     return PendingReport(shapes.file_name("report", scope, days, "pdf"), shapes.printed(found, now))
 
 
-def render_pdf(drawing: PendingReport) -> Download:
+def render_pdf(drawing: PendingReport, drawer: Drawer) -> Download:
     """Draw the report as PDF, outside the transaction because it is slow."""
-    return Download(pdf.render(drawing.content), FORMATS["pdf"].media_type, _attachment(drawing.name))
+    return Download(drawer.draw("report", drawing.content), FORMATS["pdf"].media_type, _attachment(drawing.name))
 
 
 def _attachment(name: str) -> dict[str, str]:

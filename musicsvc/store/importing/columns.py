@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
+from musicsvc.limited.process import Pause
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.names import unmarked, without_controls
 from musicsvc.store.importing.cells.notations import Fit, Fitted, Parse, PartlyError, Sample
 from musicsvc.store.importing.dividing import NONE, Dividing, Rules
-from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, UnclearError
+from musicsvc.store.importing.files.records import Reader, Record, Step, UnclearError
 from musicsvc.wording import cut, some_of
 
 MOST_LISTED = 50  # columns

@@ -15,12 +15,13 @@ from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsvc.errors import Failure
+from musicsvc.limited.process import Pause
 from musicsvc.store.accounts import divide_rules, users
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.dividing import Rules
-from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
+from musicsvc.store.importing.files.records import Reader, Record, Step
 from musicsvc.store.importing.summary import Counts, ImportSummary, LeftOutCell, Progress, Refusal, SharedUpc
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.security.security_events import Actor

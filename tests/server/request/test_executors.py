@@ -10,10 +10,10 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Settings
-from musicsvc.reports import typesetting
 from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.request.executors import RESERVED, BoundedExecutor, Work
+from musicsvc.server.responses.drawer import Drawer
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.activity import calls
@@ -44,16 +44,16 @@ def capacity(kind: Work) -> int:
 def slow_pictures(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Delay pictures whose text contains `Slow` until the event is set."""
     finished = threading.Event()
-    draw = typesetting.png
+    draw = Drawer.draw
 
-    def gated(template: str, data: dict[str, object], scale: float = 1.0) -> bytes:
-        if "Slow" in str(data):
+    def gated(drawer: Drawer, *drawing: Any) -> bytes:
+        if "Slow" in str(drawing):
             finished.wait(PATIENCE)
             return PNG
-        return draw(template, data, scale)
+        return draw(drawer, *drawing)
 
     with monkeypatch.context() as patch:
-        patch.setattr(typesetting, "png", gated)
+        patch.setattr(Drawer, "draw", gated)
         yield finished
         finished.set()
 
@@ -138,19 +138,19 @@ async def test_lookups_for_anybody_leave_the_readers_of_the_store_to_token_holde
 async def test_the_same_picture_is_drawn_once_however_many_ask(
     anonymous: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[str] = []
-    draw = typesetting.png
+    drawn: list[object] = []
+    draw = Drawer.draw
 
-    def noted(template: str, data: dict[str, object], scale: float = 1.0) -> bytes:
-        drawn.append(template)
-        return draw(template, data, scale)
+    def noted(drawer: Drawer, *drawing: Any) -> bytes:
+        drawn.append(drawing)
+        return draw(drawer, *drawing)
 
-    monkeypatch.setattr(typesetting, "png", noted)
+    monkeypatch.setattr(Drawer, "draw", noted)
     for _ in range(2):
         answers = await asyncio.gather(*(anonymous.get("/cover-art/templates/2.png") for _ in range(20)))
         assert {answer.status for answer in answers} == {200}
         assert len({answer.body for answer in answers}) == 1
-    assert drawn == ["cover.typ"]
+    assert drawn == [("thumbnail", 2)]
 
 
 async def test_registrations_that_find_no_capacity_count_to_no_limit(

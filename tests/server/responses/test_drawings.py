@@ -1,6 +1,7 @@
 """The cache of drawings: its size, the order of eviction, and bodies that are compressed once."""
 
 import zlib
+from collections import Counter
 from copy import copy
 from functools import partial
 
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.clock import MovableClock
-from musicsvc.reports.art import avatars, covers
+from musicsvc.reports.art import avatars
+from musicsvc.server.responses.drawer import Drawer
 from musicsvc.server.responses.drawings import CAPACITY as CACHE
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.shapes import envelope
@@ -65,11 +67,11 @@ async def test_accounts_with_the_same_initials_and_colour_share_their_picture(
     designs = {avatars.design(f"ann{user_id - 1}", user_id) for user_id in ids}
     drawn: list[avatars.Design] = []
 
-    def draw(design: avatars.Design) -> bytes:
+    def draw(_: Drawer, kind: str, design: avatars.Design) -> bytes:
         drawn.append(design)
-        return b"\x89PNG"
+        return kind.encode()
 
-    monkeypatch.setattr(avatars, "draw", draw)
+    monkeypatch.setattr(Drawer, "draw", draw)
     async with running(store, clock) as anonymous:
         for user_id in [*ids, *ids]:
             assert (await anonymous.get(f"/avatars/{user_id}")).status == 200
@@ -80,26 +82,18 @@ async def test_a_thumbnail_stays_however_large_the_pictures_after_it(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accounts = [person(store, clock, f"{name}@label.test")[0] for name in ("ann", "bob")]
-    thumbnails: list[int] = []
+    drawn: Counter[str] = Counter()
 
-    def thumbnail(template_id: int) -> bytes:
-        thumbnails.append(template_id)
-        return b"\x89PNG"
+    def draw(_: Drawer, kind: str, *arguments: object) -> bytes:
+        drawn[kind] += 1
+        return b"\x89PNG" if arguments == (2,) else bytes(CACHE)
 
-    monkeypatch.setattr(covers, "thumbnail", thumbnail)
-    drawn: list[avatars.Design] = []
-
-    def draw(design: avatars.Design) -> bytes:
-        drawn.append(design)
-        return bytes(CACHE)
-
-    monkeypatch.setattr(avatars, "draw", draw)
+    monkeypatch.setattr(Drawer, "draw", draw)
     ann, bob = (f"/avatars/{each}" for each in accounts)
     async with running(store, clock) as anonymous:
         for path in (TEMPLATE, ann, bob, TEMPLATE, ann):
             assert (await anonymous("HEAD", path)).status == 200
-    assert thumbnails == [2]
-    assert len(drawn) == 3  # the first was dropped
+    assert drawn == {"thumbnail": 1, "avatar": 3}  # the first avatar was dropped
 
 
 async def fetch(client: Client, path: str, *headers: str) -> Answer:

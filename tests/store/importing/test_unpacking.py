@@ -190,11 +190,11 @@ def test_the_program_ends_when_it_prints_nothing_or_the_import_stops(
         raise StopError
 
     monkeypatch.setenv("PYTHONHASHSEED", "1")  # so that a new interpreter starts, and is silent meanwhile
-    bounds(unpacking_wait=0.001)
+    bounds(limited_wait=0.001)
     file = write_xlsx(tmp_path / "a.xlsx", [("a", "b"), ("1", "2")])
     with pytest.raises(StopError):
         limited.LimitedReader("workbooks", file, Limits(heed=stop), sheet=None)
-    bounds(unpacking_silence=0)
+    bounds(limited_silence=0)
     with pytest.raises(Failure, match="needs more than a gigabyte of memory or a minute to read"):
         limited.LimitedReader("workbooks", file, sheet=None)
 
@@ -204,7 +204,7 @@ import sys, time
 from pathlib import Path
 from musicsvc.store.importing.files.limited import LimitedReader
 reader = LimitedReader("parquet", Path(sys.argv[1]))
-print(reader._process._process.pid, flush=True)
+print(reader._process.limited.pid, flush=True)
 time.sleep(600)
 """
 
@@ -231,6 +231,6 @@ def test_an_archive_unpacks_into_the_folder_of_its_parent(tmp_path: Path, monkey
     reader = histories.open_file(tmp_path / "a.zip")
     next(iter(reader))
     assert list((tmp_path / "temporary").glob("*/a.json"))
-    os.kill(reader._process._process.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+    os.kill(reader._process.limited.pid, signal.SIGKILL)  # type: ignore[attr-defined]
     reader.close()
     assert list((tmp_path / "temporary").iterdir()) == []

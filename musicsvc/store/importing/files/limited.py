@@ -1,25 +1,18 @@
-"""Read workbooks, Parquet files and archives in a process with limits, which this module begins, watches and ends."""
+"""Read workbooks, Parquet files and archives in a process of the limited program."""
 
-import json
-import selectors
-import subprocess
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from musicsvc import scratch
 from musicsvc.errors import Failure
+from musicsvc.limited.process import Broken, Limited, Pause
+from musicsvc.store.importing.files import unpacking
 from musicsvc.store.importing.files.lines import unreadable
 from musicsvc.store.importing.files.records import (
     NONE,
-    PIECE,
     Limits,
-    Pause,
     Reader,
     Remark,
     Step,
@@ -30,11 +23,6 @@ from musicsvc.store.importing.files.records import (
 from musicsvc.store.importing.files.unpacking.rows import to_record
 from musicsvc.wording import cut, unquoted
 
-PROGRAM = "musicsvc.store.importing.files.unpacking.process"
-SILENCE = 60.0  # seconds without a row, after which the process ends
-WAIT = 0.25  # seconds between two pauses
-PIPE = 64 * 1024  # bytes
-PATH = "\0"  # as the process writes the path of the file
 TOO_MUCH = "needs more than a gigabyte of memory or a minute to read."
 DAMAGED = "is damaged: it cannot be read."
 REMEDIES = {
@@ -62,64 +50,15 @@ class Process:
         self._open = ExitStack()
         # Here and not there, because it stays behind a process that is killed.
         folder = self._open.enter_context(scratch.folder(None))
-        chosen = json.dumps(options | {"seconds": limits.seconds})
-        # -P: modules of the working folder are not those that it imports.
-        command = [sys.executable, "-P", "-m", PROGRAM, task, str(path), str(folder), chosen]
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
-            command,
-            stdin=subprocess.PIPE,  # its end is the end of this process
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,  # Ctrl+C ends this process, which then ends that one
-        )
-        self._open.callback(self._process.communicate)  # after the next one: the last comes first
-        self._open.callback(self._process.kill)
+        self.limited = self._open.enter_context(closing(Limited(unpacking.__name__)))
+        self._parts = self.limited.ask(task, str(path), str(folder), options, seconds=limits.seconds)
 
     def steps(self) -> Iterator[Any]:
         """Yield what the process prints, and pauses. Raises Failure for a fault, or if the process ends early."""
-        taken = 0
-        for line in self._lines():
-            if isinstance(line, Pause):
-                yield line
-                continue
-            found = orjson.loads(line)
-            if isinstance(found, dict):
-                if "end" in found:
-                    return
-                if "failure" in found:
-                    raise Failure(found["failure"].replace(PATH, str(self._path)))
-                if "fault" in found:
-                    raise self._failure(found["fault"])
-            yield found
-            taken += len(line)
-            if taken > PIECE:
-                yield Pause.FULL
-                taken = 0
-        self._process.kill()  # if it is silent
-        raise self._failure("damaged" if self._process.wait() > 0 else "memory")
-
-    def _lines(self) -> Iterator[bytes | Pause]:
-        """Yield the lines as they come, and a pause while none does."""
-        output = self._process.stdout
-        assert output is not None  # noqa: S101 - it is a pipe
-        with selectors.DefaultSelector() as selector:
-            selector.register(output, selectors.EVENT_READ)
-            rest = b""
-            waited = 0.0
-            while True:
-                began = time.monotonic()
-                if selector.select(WAIT):
-                    if not (piece := output.read(PIPE)):
-                        return
-                    *lines, rest = (rest + piece).split(b"\n")
-                    yield from lines
-                    waited = 0.0 if lines else waited
-                    continue
-                waited += time.monotonic() - began
-                if waited > SILENCE:
-                    return
-                yield Pause.IDLE
+        try:
+            yield from self._parts
+        except Broken as broken:
+            raise self._failure(broken.fault) from None
 
     def _failure(self, fault: str) -> Failure:
         if fault == "damaged":

@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from musicsvc.errors import Failure
+from musicsvc.limited.process import Pause
 from musicsvc.wording import cut
 
 LETTERS = 26
@@ -17,7 +17,6 @@ LONGEST_ROW = 1024 * 1024  # bytes, or characters of a workbook
 TOO_LONG = "the row is longer than 1 MiB"
 REFUSED = ("line", "reason")  # the first headings of a file of refused rows
 HEADINGS_WITHIN = 20  # rows that are not empty
-PIECE = 512 * 1024  # bytes between two pauses
 
 
 class UnclearError(Failure):
@@ -44,16 +43,6 @@ class Remark(NamedTuple):
 
     what: str
     remedy: str = ""
-
-
-class Pause(Enum):
-    """A place between two rows at which the import looks after other things.
-
-    FULL: about PIECE bytes were read since the last one, the same ones each time. IDLE: the next row takes a while.
-    """
-
-    FULL = "full"
-    IDLE = "idle"
 
 
 Step = Record | Pause

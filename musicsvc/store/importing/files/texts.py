@@ -9,15 +9,14 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
+from musicsvc.limited.process import PIECE, Pause
 from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.quoting import Rows
 from musicsvc.store.importing.files.records import (
     NONE,
-    PIECE,
     TOO_LONG,
     Keys,
     Limits,
-    Pause,
     Reader,
     Record,
     Remark,

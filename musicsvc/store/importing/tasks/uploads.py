@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Self
 
 from musicsvc.clock import isoformat
 from musicsvc.errors import Conflict, Invalid
+from musicsvc.limited.process import Pause
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.cells.durations import clock_text
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, Through
+from musicsvc.store.importing.files.records import Reader, Record, Step, Through
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import Kind
 

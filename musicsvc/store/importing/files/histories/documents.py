@@ -10,8 +10,9 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
+from musicsvc.limited.process import Pause
 from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, beginning
-from musicsvc.store.importing.files.records import Keys, Pause, Reader, Record, Step, Through
+from musicsvc.store.importing.files.records import Keys, Reader, Record, Step, Through
 
 LARGEST = 512 * 1024 * 1024
 # Returns the fields of a play, or a reason to skip the entry (a key of summary.NOTES). May raise as `record` expects.

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from musicsvc.clock import SECOND
+from musicsvc.limited.process import Pause
 from musicsvc.store.importing.cells import times
 from musicsvc.store.importing.files.histories import logs, services
 from musicsvc.store.importing.files.histories.documents import Converted, Document, Values
-from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, Through
+from musicsvc.store.importing.files.records import Reader, Record, Step, Through
 from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
 
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
