@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,9 +14,7 @@ from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, NoDatabase, Unavailable
 from musicsvc.server import serving
-from musicsvc.store import opening
 from musicsvc.store.engine.url import without_password
-from musicsvc.store.schema import schema
 
 app = typer.Typer()
 INIT = "Create the database if it is missing, also where a setting names it."
@@ -67,7 +63,6 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
     options |= {"server.init": init or None, "database.wait_timeout": wait_for_database}
-    _import_server()
     if demo:
         from musicsvc.cli.demo import run
         from musicsvc.cli.scoring import Scoring
@@ -79,29 +74,17 @@ def serve(  # noqa: PLR0917 - typer calls it by name
         _serve(session, options)
 
 
-def _import_server() -> None:
-    """Import the server with garbage collection switched off, because none of the many objects created is garbage."""
-    gc.disable()
-    import_module("musicsvc.server.serving")
-    gc.freeze()
-    gc.enable()
-
-
 def _serve(session: Session, options: dict[str, object]) -> None:
     settings = session.settings(options)
-    _wait_for_database(session, settings)
-    created: str | None = None
 
     def check_database() -> None:
-        nonlocal created
-        created = _open_or_create(settings)
-        if created is not None:
-            session.settings(options)  # finds the folder for temporary files in the new data folder
+        _wait_for_database(session, settings)
+        if (created := _open_or_create(settings)) is not None:
+            session.echo(f"Created the database {created}")
 
     def announce(root: str) -> None:
         # Called once the server has started, so that a failed start prints only the error.
-        if created is not None:
-            session.echo(f"Created the database {created}")
+        session.settings(options)  # finds the folder for temporary files in a new data folder
         if denied := permissions.denial(settings.temporary_folder, write=True):
             session.echo(f"Warning: large exports and uploads need the data folder. {denied}")
         session.echo(f"musicsvc listens on {root} (API documentation: {root}/docs)")
@@ -114,6 +97,8 @@ def _wait_for_database(session: Session, settings: config.Settings) -> None:
 
     Raises Unavailable if it does not.
     """
+    from musicsvc.store import opening  # here, as the supervisor does without it
+
     clock, seconds = session.clock, settings.database.wait_timeout
     end = clock.monotonic() + seconds
     while seconds:
@@ -135,6 +120,9 @@ def _open_or_create(settings: config.Settings) -> str | None:
 
     Raises Failure if it cannot be used.
     """
+    from musicsvc.store import opening
+    from musicsvc.store.schema import schema
+
     url = settings.store_url
     try:
         opening.connect(url).close()

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -22,9 +21,6 @@ from musicsvc.store.rate_limits.window import Hit
 BUSY = "busy"
 REQUEST_SECONDS = 8.0  # for all units of work of a request
 ACCEPTED, FAILED_SIGN_IN = "accepted", "failed_sign_in"  # in `Call.tally`; all else there are reasons of refused plays
-
-# The id of the request that the current task processes, for log lines.
-request_id: ContextVar[str | None] = ContextVar("musicsvc_request_id", default=None)
 
 
 @dataclass(init=False)

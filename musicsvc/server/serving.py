@@ -1,29 +1,32 @@
 """The `serve` command: listen, and run worker processes until a signal stops them."""
 
 import errno
+import gc
 import logging
 import signal
 import socket
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
-from musicsvc.server.demo.state import DemoState
+from musicsvc.server.configuration import Configuration
 from musicsvc.server.logs import setup as log_setup
-from musicsvc.server.metrics import collectors
+from musicsvc.server.logs.writer import LineWriter
 from musicsvc.server.metrics.multiprocess import SharedMetrics
-from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.process import resources
 from musicsvc.server.process.service_manager import ServiceManager
 from musicsvc.server.process.supervisor import ENDING_SECONDS, SIGNALS, Supervisor
-from musicsvc.server.worker import Configuration, Worker
-from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import without_password
+
+if TYPE_CHECKING:
+    from musicsvc.server.demo.state import DemoState
 
 log = logging.getLogger("musicsvc")
 FIXED = ("host", "port", "workers", "base_path")  # of the section `server`; a restart is needed to change them
@@ -43,13 +46,13 @@ def serve(
     ready: Callable[[str], None],
     load: Callable[[], Settings] | None = None,
     check_database: Callable[[], None] | None = None,
-    demo: DemoState | None = None,
+    demo: "DemoState | None" = None,
 ) -> None:
     """Serve requests until SIGTERM or SIGINT. `ready` is called with the root URL once the server listens.
 
     `load`: reads the settings again on SIGHUP; without it, SIGHUP stops the server. `check_database`: raises Failure if
-    the database cannot be used; by default, it is opened. `demo`: the state of a demo, in demo mode only. Raises
-    Failure if the address cannot be used, or if tokens would be sent over plain HTTP.
+    the database cannot be used, and is called in the first worker; by default, it is opened. `demo`: the state of a
+    demo, in demo mode only. Raises Failure if the address cannot be used, or if tokens would be sent over plain HTTP.
     """
     with ExitStack() as undo:
         # The supervisor waits for these signals. Threads of the start must not get them either.
@@ -58,59 +61,98 @@ def serve(
         resources.raise_file_limit()
         resources.return_large_blocks()
         sys.setswitchinterval(TURN_SECONDS)
-        _resolved(settings.server.host, settings.server.port)
         source = Source(settings, load or (lambda: settings))
-        if check_database is None:
-            opening.connect(settings.store_url).close()
-        else:
-            check_database()
         listener = listen(settings.server.host, settings.server.port)
-        metrics = SharedMetrics.create(settings.server.workers)
-        with metrics as shared, file_locks.serving(settings.place, listener.getsockname()[1]) as tell:
-            tell(source.current.listening(listener))
-            ready(source.current.root(listener))
-            undo.pop_all()  # the signals stay blocked until the process exits
-            _supervise(source, clock, listener, shared, tell, demo, reloads=load is not None)
+        with (
+            SharedMetrics.create(settings.server.workers) as shared,
+            log_setup.started(settings.log, clock, threaded=False) as writer,
+        ):
+            service = Service(source, clock, listener, shared, writer, demo)
+            supervisor = service.supervisor(reloads=load is not None)
+            supervisor.begin(partial(service.check, check_database))
+            with file_locks.serving(settings.place, listener.getsockname()[1]) as service.tell:
+                service.tell(source.current.listening(listener))
+                ready(source.current.root(listener))
+                undo.pop_all()  # the signals stay blocked until the process exits
+                supervisor.run()
 
 
-def _supervise(
-    source: "Source",
-    clock: Clock,
-    listener: socket.socket,
-    shared: SharedMetrics | None,
-    tell: Callable[[str], None],
-    demo: DemoState | None,
-    *,
-    reloads: bool,
-) -> None:
-    """Run workers that serve requests on the listener. `reloads`: replace them on SIGHUP by some with new settings."""
-    settings = source.current.settings
-    workers = settings.server.workers
-    with log_setup.started(settings.log, clock, threaded=False) as writer:
+class Service:
+    """What the workers of a server share, and what its supervisor does for them."""
 
-        def work(number: int, link: socket.socket) -> None:
-            metrics = Metrics(shared and shared.join(number))
-            with log_setup.started(source.current.settings.log, clock, threaded=True) as own:
-                collectors.add_logs(metrics, own)
-                Worker(source.current, clock, listener, metrics, link, demo).run()
+    tell: Callable[[str], None]  # tells other programs the root URL
 
-        def reload() -> str:
-            before = source.current
-            if not source.reload():
-                return REFUSED
-            if supervisor.replace_workers():
-                log_setup.change(writer, source.current.settings.log)
-                tell(source.current.listening(listener))
-                log.info(RELOADED)
-                return RELOADED
-            source.current = before
-            log.error("%s: a worker process did not start", REFUSED)
+    def __init__(
+        self,
+        source: "Source",
+        clock: Clock,
+        listener: socket.socket,
+        shared: SharedMetrics | None,
+        writer: LineWriter,
+        demo: "DemoState | None",
+    ) -> None:
+        self._source = source
+        self._clock = clock
+        self._listener = listener
+        self._shared = shared
+        self._writer = writer
+        self._demo = demo
+
+    def supervisor(self, *, reloads: bool) -> Supervisor:
+        """Return the supervisor. `reloads`: it replaces the workers on SIGHUP by some with new settings."""
+        workers = self._source.current.settings.server.workers
+        if workers > 1:
+            import_worker()  # once for all
+        self._supervisor = Supervisor(
+            self._work,
+            workers,
+            self._listener,
+            self._reload if reloads else None,
+            None if self._shared is None else self._shared.worker_exited,
+            ServiceManager.of_process(f"Serving {self._source.current.root(self._listener)}"),
+            self._source.patience,
+        )
+        return self._supervisor
+
+    def check(self, check_database: Callable[[], None] | None) -> None:
+        """Check the database, in the first worker."""
+        import_worker()
+        if check_database is not None:
+            check_database()
+        else:
+            from musicsvc.store import opening  # noqa: PLC0415 - the supervisor does without it
+
+            opening.connect(self._source.current.settings.store_url).close()
+
+    def _work(self, number: int, link: socket.socket) -> None:
+        import_worker()
+        from musicsvc.server import worker  # noqa: PLC0415 - the supervisor does without it
+
+        log_settings = self._source.current.settings.log
+        with log_setup.started(log_settings, self._clock, threaded=True) as writer:
+            shared = self._shared and self._shared.join(number)
+            worker.run(self._source.current, self._clock, self._listener, shared, writer, link, self._demo)
+
+    def _reload(self) -> str:
+        source, before = self._source, self._source.current
+        if not source.reload():
             return REFUSED
+        if self._supervisor.replace_workers():
+            log_setup.change(self._writer, source.current.settings.log)
+            self.tell(source.current.listening(self._listener))
+            log.info(RELOADED)
+            return RELOADED
+        source.current = before
+        log.error("%s: a worker process did not start", REFUSED)
+        return REFUSED
 
-        on_exit = shared.worker_exited if shared is not None else None
-        manager = ServiceManager.of_process(f"Serving {source.current.root(listener)}")
-        supervisor = Supervisor(work, workers, listener, reload if reloads else None, on_exit, manager, source.patience)
-        supervisor.run()
+
+def import_worker() -> None:
+    """Import the server with garbage collection switched off, because none of the many objects created is garbage."""
+    gc.disable()
+    import_module("musicsvc.server.worker")
+    gc.freeze()
+    gc.enable()
 
 
 class Source:
@@ -143,7 +185,6 @@ class Source:
             server = found.server.model_copy(update=kept)
             url = found.store_url if _same_database(running, found) else running.store_url
             new = Configuration.of(found.model_copy(update={"server": server, "database_url": url}))
-            opening.connect(url).close()
         except Failure as failure:
             log.error("%s: %s", REFUSED, failure.here)  # noqa: TRY400 - a line, no trace
         except Exception:  # it would end the supervisor

@@ -5,54 +5,37 @@ import signal
 import socket
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from ssl import SSLContext
-from typing import Any, Self
+from typing import Any
 
 from musicsvc.clock import Clock
-from musicsvc.config import Settings
-from musicsvc.errors import Failure
-from musicsvc.networks import listening_url, root_url
 from musicsvc.server.app import App
+from musicsvc.server.configuration import Configuration
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.jobs import backup_scheduler
+from musicsvc.server.logs.writer import LineWriter
 from musicsvc.server.metrics import collectors
+from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
-from musicsvc.server.network import tls
 from musicsvc.server.process import resources
 from musicsvc.server.process.supervisor import ALIVE, PING, READY, RETIRE, RETIRING, SERVING, SIGNALS
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
-from musicsvc.store.engine.url import path_of
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """Valid settings, with the TLS context made from their certificate."""
-
-    settings: Settings
-    tls: SSLContext | None
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Load the certificate. Raises Failure if it is unusable, or if tokens would be sent over plain HTTP.
-
-        Raises Failure if there is a read replica of a SQLite file, too.
-        """
-        if settings.database_read_url and path_of(settings.store_url) is not None:
-            raise Failure("database_read_url is set, but database_url is not that of a PostgreSQL server. Unset it.")
-        context = tls.create_context(settings.server)
-        tls.require_encryption(settings.server)
-        return cls(settings, context)
-
-    def root(self, listener: socket.socket) -> str:
-        """Return the service's root URL, with the port of the listener. It never depends on the Host header."""
-        return root_url(self.settings.server, listener.getsockname()[1])
-
-    def listening(self, listener: socket.socket) -> str:
-        """Return the root URL for programs of this machine."""
-        return listening_url(self.settings.server, listener.getsockname()[1])
+def run(
+    configuration: Configuration,
+    clock: Clock,
+    listener: socket.socket,
+    shared: SharedMetrics | None,
+    writer: LineWriter,
+    supervisor: socket.socket,
+    demo: DemoState | None,
+) -> None:
+    """Serve requests until the supervisor or a signal stops the process. `writer`: of its log."""
+    metrics = Metrics(shared)
+    collectors.add_logs(metrics, writer)
+    Worker(configuration, clock, listener, metrics, supervisor, demo).run()
 
 
 class Worker:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, TextIO
 
-MODULES = ("uvloop", "musicsvc.cli.main", "musicsvc.server.serving")
+MODULES = ("uvloop", "musicsvc.cli.main", "musicsvc.server.serving", "musicsvc.server.worker")
 OF_READERS = [
     *("musicsvc.store.importing.files.unpacking." + name for name in ("histories", "kinds", "parquet", "workbooks")),
     "duckdb",

@@ -12,12 +12,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from musicsvc.clock import Clock
 from musicsvc.config import Log
-from musicsvc.server.call import Call, request_id
+from musicsvc.server import request_id
 from musicsvc.server.logs.formatting import LONGEST, Formatter, Message
 from musicsvc.server.logs.writer import DirectHandler, LineWriter, Listener, QueuedHandler
+
+if TYPE_CHECKING:
+    from musicsvc.server.call import Call
 
 FRAMES = -25  # log only the 25 innermost frames of a traceback
 REQUESTS = "musicsvc.requests"
@@ -96,7 +100,7 @@ def message_of(clock: Clock, record: logging.LogRecord) -> Message:
         "message": _text(record, own=own),
         "logger": record.name,
     }
-    if named := more.pop("request_id", None) or request_id.get():
+    if named := more.pop("request_id", None) or request_id.current.get():
         message["request_id"] = named
     if own:
         message.update({key: each if isinstance(each, SCALARS) else _as_text(each) for key, each in more.items()})

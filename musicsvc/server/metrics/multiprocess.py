@@ -10,9 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import values
-from prometheus_client.multiprocess import mark_process_dead
-
 from musicsvc import scratch
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there are in memory, and never wait for a disk
@@ -70,7 +67,9 @@ class SharedMetrics:
         except OSError:
             return None
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.folder)  # noqa: TID251 - where the library looks for it
-        values.ValueClass = shared_value(worker)
+        from prometheus_client import values  # noqa: PLC0415 - the supervisor does without it
+
+        values.ValueClass = shared_value(values.MultiProcessValue(lambda: worker))
         return self
 
     def _put(self, name: str, content: bytes) -> None:
@@ -81,7 +80,7 @@ class SharedMetrics:
 
     def worker_exited(self, worker: int) -> None:
         """Remove the gauges and the process id of a worker that has exited."""
-        mark_process_dead(worker, str(self.folder))
+        (self.folder / f"gauge_livesum_{worker}.db").unlink(missing_ok=True)
         (self.folder / f"{worker}.pid").unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -97,9 +96,11 @@ class SharedMetrics:
         return found
 
 
-def shared_value(worker: int) -> type:
-    """Return the class of the numbers in the files of `worker`, which are added to in a fifth of the library's time."""
-    mapped: Any = values.MultiProcessValue(lambda: worker)
+def shared_value(mapped: Any) -> type:
+    """Return the class of the numbers in the files of a worker, which are added to in a fifth of the library's time.
+
+    `mapped`: that of the library.
+    """
 
     class SharedValue(mapped):  # type: ignore[misc]  # the library makes a class for each worker
         def __init__(self, *given: Any, **more: Any) -> None:

@@ -25,7 +25,7 @@ from musicsvc.server.process.service_manager import ServiceManager
 log = logging.getLogger("musicsvc")
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 SIGNALS = {*STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM}
-READY, SERVING, RETIRING, ALIVE = b"1", b"2", b"3", b"a"  # messages of a worker
+CHECKED, READY, SERVING, RETIRING, ALIVE = b"0", b"1", b"2", b"3", b"a"  # messages of a worker
 RETIRE, PING = b"r", b"p"  # messages to a worker
 LONGEST = 64  # bytes of messages that are read at once
 QUICK_EXIT_SECONDS = 5.0
@@ -106,14 +106,27 @@ class Supervisor:
         self._reason = ""  # why the server stops
         self._killed = False
         self._backoff = 0.0
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems do not report a signal that nobody handles
+
+    def begin(self, check: Callable[[], None]) -> None:
+        """Fork the first worker, and wait until it has called `check`. What that raises in it, it raises there.
+
+        Then the program exits here as it does there, or as a stop signal says that is pending.
+        """
+        worker = self._fork(check)
+        if not self._wait_for(worker, CHECKED):
+            [pid] = self._running
+            if _stop_is_pending():
+                os.kill(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+            sys.exit(abs(os.waitstatus_to_exitcode(status)))
 
     def run(self) -> None:
         """Fork workers and replace any that exit. The first stop signal lets them finish, the second kills them.
 
         So does SIGALRM, the timer of a stop.
         """
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems do not report a signal that nobody handles
-        for _ in range(self._workers):
+        while len(self._running) < self._workers:
             self._fork()
         while self._running:
             number = self._next_signal()
@@ -192,13 +205,16 @@ class Supervisor:
             self._check()
         return True
 
-    def _fork(self) -> Worker:
+    def _fork(self, check: Callable[[], None] | None = None) -> Worker:
         number = min(set(range(len(self._running) + 1)) - {worker.number for worker in self._running.values()})
         link, supervisor = socket.socketpair()
         pid = os.fork()
         if pid == 0:
             for ours in (link, *(worker.link for worker in self._running.values())):
                 ours.close()
+            if check is not None:
+                check()
+                supervisor.send(CHECKED)
             self._run_worker(number, supervisor)
         supervisor.close()
         self._running[pid] = Worker(number, time.monotonic(), link)

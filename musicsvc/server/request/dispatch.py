@@ -12,7 +12,7 @@ from aiohttp.web import BaseRequest, StreamResponse
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure, Overloaded, TooMany, Unavailable
-from musicsvc.server import call as calls
+from musicsvc.server import request_id as request_ids
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.call import BUSY, Call, Exchange, Head, Observer
 from musicsvc.server.freshness import Freshness
@@ -118,11 +118,11 @@ class Dispatcher:
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""
         exchange = self._connect(request)
-        calls.request_id.set(exchange.call.request_id)
+        request_ids.current.set(exchange.call.request_id)
         try:
             return await self.stages.process(exchange)
         finally:
-            calls.request_id.set(None)  # the same task may process the connection's next request
+            request_ids.current.set(None)  # the same task may process the connection's next request
 
     def _connect(self, request: BaseRequest) -> Exchange:
         """Return the exchange of the request, which may have been admitted already."""

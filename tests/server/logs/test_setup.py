@@ -13,7 +13,7 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Log
-from musicsvc.server.call import request_id
+from musicsvc.server import request_id
 from musicsvc.server.logs import setup as log_setup
 
 
@@ -62,9 +62,9 @@ def test_levels_apply_and_everything_is_restored_at_the_end(clock: MovableClock)
 def test_lines_name_the_current_request(clock: MovableClock) -> None:
     lines: list[dict[str, Any]] = []
     with logging_to(lines, Log(), clock):
-        request_id.set("abc")
+        request_id.current.set("abc")
         logging.getLogger("musicsvc").warning("on the way")
-        request_id.set(None)
+        request_id.current.set(None)
         logging.getLogger("musicsvc").warning("afterwards")
     first, second = lines
     assert first["request_id"] == "abc"

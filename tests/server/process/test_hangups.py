@@ -50,15 +50,17 @@ import signal, sys, threading
 from musicsvc import config
 from musicsvc.clock import Clock
 from musicsvc.server import serving
+from musicsvc.store import opening
 blocked = []
 def begun(*_):
     sys.setprofile(None)
     blocked.append(signal.SIGHUP in signal.pthread_sigmask(signal.SIG_BLOCK, []))
 threading.setprofile(begun)
-def ready(root):
-    sys.exit(f"{len(blocked) > 0} {all(blocked)}")
 settings = config.load()
-serving.serve(settings, Clock(), ready, lambda: settings)
+def check_database():
+    opening.connect(settings.store_url).close()
+    sys.exit(f"{len(blocked) > 0} {all(blocked)}")
+serving.serve(settings, Clock(), print, lambda: settings, check_database)
 """
 
 
