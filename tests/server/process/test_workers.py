@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 from collections.abc import Callable
@@ -11,11 +12,18 @@ import pytest
 
 from musicsvc.errors import Unavailable
 from musicsvc.server.process.supervisor import Supervisor
+from tests.support import preloaded
 from tests.support.malformed_requests import ALBUMS
 from tests.support.program import Program, is_running, until
 from tests.support.raw_connection import connected, status
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+WORKERS_ONLY = {"aiohttp", "apsw", "orjson", "uvloop", "yarl"}
+
+
+def loaded(pid: int) -> set[str]:
+    """Return the packages whose libraries a process has in memory."""
+    return set(re.findall(r"site-packages/(\w+)/", Path(f"/proc/{pid}/maps").read_text("utf-8")))
 
 
 @pytest.mark.slow
@@ -92,3 +100,16 @@ def test_the_log_says_to_the_operator_why_a_worker_failed(
         [1],
         ["worker process failed: The database was moved."],
     )
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.usefixtures("migrated")
+def test_the_supervisor_of_one_worker_has_little_in_memory(folder: Path) -> None:
+    with Program(folder, "serve", "--port", "0", start=preloaded.fresh) as program:
+        assert program.root
+        worker, supervisor = (loaded(pid) for pid in (program.worker, program.process.pid))
+        assert worker >= WORKERS_ONLY
+        assert not WORKERS_ONLY & supervisor
+        status = Path(f"/proc/{program.process.pid}/status").read_text("utf-8")
+        anonymous = int(re.findall(r"RssAnon:\s+(\d+) kB", status)[0])
+        assert anonymous < 30 * 1024
