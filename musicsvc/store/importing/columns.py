@@ -21,6 +21,7 @@ MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has
 SAMPLE = 500  # rows
 SAMPLE_CELLS = 50_000
 SAMPLE_PIECES = 4  # between which the reader pauses: about 2 MiB
+MOST_KNOWN, LONGEST_KNOWN = 2048, 64  # texts of a column whose meaning is kept, and their characters
 TITLED = "track"  # a column of this name beside one with titles holds numbers
 DATE_FORMATS = {"YYYY-MM-DD": "YMD", "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
 
@@ -102,12 +103,25 @@ class Unread:
     count: int = 0
 
 
-class Use(NamedTuple):
-    """The field that a column fills, if any, and of that field `Field.is_name` and `Field.several`."""
+@dataclass(slots=True)
+class Use:
+    """The field that a column fills, if any, and of that field `Field.is_name` and `Field.several`.
+
+    `is_shared`: other columns fill the field too. `known`: what short texts in the column mean, if they are valid.
+    """
 
     name: str | None
     is_name: bool
     several: bool
+    is_shared: bool = False
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def keep(self, text: str, meaning: Any) -> None:
+        """Remember what a short text means. All texts are forgotten if there are many."""
+        if len(text) <= LONGEST_KNOWN:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            self.known[text] = meaning
 
 
 class Columns:
@@ -136,6 +150,7 @@ class Columns:
         self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
         self._uses: dict[str, Use] = {}  # by column, likewise
+        self._filling: dict[str | None, Use] = {}  # the first column of each field
         self._named = {each.former: name for name, each in fields.items() if each.former}
         self._named |= {name: name for name in fields}
         for pair in pairs:
@@ -217,6 +232,8 @@ class Columns:
         self.unread = {column: each for column, each in missed.items() if column not in found}
         self._found = {each.column: each.field for each in guesses}
         self._parsers |= {each.field: each.parse for each in guesses if each.field and each.parse}
+        self._uses, self._filling = {}, {}
+        self._use(names)
 
     def _fitted(self, column: str, name: str, rows: Iterable[Record]) -> Fitted:
         """Return how the cells of a column are read for a field."""
@@ -276,36 +293,49 @@ class Columns:
     def read(self, row: Mapping[str, Any], blanks: Collection[str]) -> Cells:
         """Parse a row, given as cells by column. Cells that equal a text in `blanks` are empty."""
         cells = Cells()
+        values, uses = cells.values, self._uses
         lists: dict[str, list[Any]] = {}
         row, notes = self.dividing.divide(row, blanks)
+        if not row.keys() <= uses.keys():
+            self._use(column for column, value in row.items() if not _is_empty(value, blanks))
         for column, value in row.items():
             if value is None or value == "" or value in blanks:
                 continue
-            name, is_name, several = self._uses.get(column) or self._use(column)
-            if name is None:
+            use = uses[column]
+            if use.name is None:
                 if column in self.unread and not is_blank(value):
                     self.unread[column].count += 1
-                continue
-            if is_name and (cleaned := without_controls(value)) != value:
-                value, notes = cleaned, {*notes, "controls_dropped"}  # noqa: PLW2901 - cleaned
-            if several:
-                lists.setdefault(name, []).append(value)
+            elif type(value) is str and value in use.known:
+                values[use.name] = use.known[value]
             else:
-                self._parse(cells, name, value)
+                cell = without_controls(value) if use.is_name else value
+                notes = notes if cell == value else {*notes, "controls_dropped"}
+                if use.is_shared:
+                    lists.setdefault(use.name, []).append(cell)
+                else:
+                    is_valid = self._parse(cells, use.name, [cell] if use.several else cell)
+                    if is_valid and type(value) is str and cell == value:
+                        use.keep(value, values[use.name])
         for name, several_cells in lists.items():
             self._parse(cells, name, several_cells)
         cells.notes = tuple(notes)
         return cells
 
-    def _use(self, column: str) -> Use:
-        """Return the use of a column of which a row was not read yet."""
-        name = self._found[column] = self.field(column)
-        field = None if name is None else self.fields[name]
-        use = self._uses[column] = Use(name, field is not None and field.is_name, field is not None and field.several)
-        return use
+    def _use(self, columns: Iterable[str]) -> None:
+        """Decide on the use of columns of which no row was read yet."""
+        for column in columns:
+            if column not in self._uses:
+                name = self._found[column] = self.field(column)
+                field = None if name is None else self.fields[name]
+                use = self._uses[column] = Use(
+                    name, field is not None and field.is_name, several=field is not None and field.several
+                )
+                if (other := self._filling.setdefault(name, use)) is not use and name is not None:
+                    use.is_shared = other.is_shared = True
+                    other.known = {}
 
-    def _parse(self, cells: Cells, name: str, value: Any) -> None:
-        """Parse the cell of a field, or a list of its cells."""
+    def _parse(self, cells: Cells, name: str, value: Any) -> bool:
+        """Parse the cell of a field, or a list of its cells. Return whether all of it is valid."""
         try:
             cells.values[name] = self._parsers[name](value)
         except ValueError as error:
@@ -314,6 +344,8 @@ class Columns:
                 cells.leave_out(name, str(error), value)
             else:
                 cells.faults[name] = str(error)
+            return False
+        return True
 
 
 def _candidates(keys: Mapping[str, Sequence[str]], field: str, synonyms: str, taken: Collection[str]) -> list[str]:
@@ -339,6 +371,10 @@ def _cells(rows: Iterable[Record], column: str) -> list[tuple[int, Any]]:
     """Return line and value of the cells of a column that are not empty."""
     found = ((row.line, row.values.get(column)) for row in rows)
     return [(line, value) for line, value in found if not is_blank(value)]
+
+
+def _is_empty(value: Any, blanks: Collection[str]) -> bool:
+    return value is None or value == "" or value in blanks
 
 
 def shown(value: Any) -> str:

@@ -124,11 +124,12 @@ class CatalogRow(NamedTuple):
 def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     """Validate a row of a catalog file. Raises RefusedError with all faulty fields. `artist`: of a row without one."""
     read = cells.values.get
-    notes = [*(ignored := (IGNORED,) if any(field in cells.values for field in LATER) else ())]
+    ignored = () if cells.values.keys().isdisjoint(LATER) else (IGNORED,)
+    notes = [*ignored]
     if not read("album"):
         for name in (PLAIN[field] for field in OF_ALBUM if read(PLAIN[field])):
             cells.leave_out(name, "needs an album", read(name))
-    plain = {field: read(name) for field, name in PLAIN.items()}
+    plain = dict(zip(PLAIN, map(read, PLAIN.values()), strict=True))
     if day := plain["release_date"]:
         plain["release_date"] = day.date
         if day.padded:
@@ -142,7 +143,7 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
         album_external_id=read("album_external_id"),
         album_artists=read("album_artist") or (),
         values=plain,
-        genres=_genres(read("genre") or (), cells),
+        genres=_genres(found, cells) if (found := read("genre")) else {},
         tags=read("tags") or (),
         notes=tuple(notes),
     )
@@ -178,15 +179,17 @@ def _refuse(found: CatalogRow, cells: Cells) -> None:
     cells.refuse("album", "is missing; album_external_id needs the name too", when=nameless)
 
 
-_slug = lru_cache(1024)(genres.slug)
+def _genres(names: tuple[str, ...], cells: Cells) -> Mapping[str, str]:
+    found, others = _slugs(names)
+    for name in others:
+        cells.leave_out("genre", "must contain a letter or a digit", name)
+    return found
 
 
-def _genres(names: Collection[str], cells: Cells) -> dict[str, str]:
+@lru_cache(1024)
+def _slugs(names: tuple[str, ...]) -> tuple[Mapping[str, str], list[str]]:
+    """Return the names of genres by slug, and the names without one."""
     found: dict[str, str] = {}
     for name in names:
-        slug = _slug(name)
-        if slug:
-            found.setdefault(slug, name)
-        else:
-            cells.leave_out("genre", "must contain a letter or a digit", name)
-    return found
+        found.setdefault(genres.slug(name), name)
+    return {slug: name for slug, name in found.items() if slug}, [name for name in names if not genres.slug(name)]

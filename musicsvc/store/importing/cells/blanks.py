@@ -1,22 +1,15 @@
-"""Tell empty cells from others, and remember what short texts mean."""
+"""Tell empty cells from others."""
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, TypeVar
 
-LONGEST_CACHED = 64  # characters
 T = TypeVar("T")
 
 
 def unless_blank(parse: Callable[[Any], T]) -> Callable[[Any], T | None]:
-    """Return `parse` for cells that are not blank, with a cache of short texts, for columns with few values."""
-
-    def parsed(value: Any) -> T | None:
-        return None if is_blank(value) else parse(value)
-
-    cached = lru_cache(1024)(parsed)
-    return lambda value: (cached if isinstance(value, str) and len(value) <= LONGEST_CACHED else parsed)(value)
+    """Return `parse` for cells that are not blank."""
+    return lambda value: None if is_blank(value) else parse(value)
 
 
 def is_blank(value: Any) -> bool:
