@@ -32,11 +32,6 @@ def set_temporary_folder(folder: str) -> None:
     os.environ.update(TMPDIR=folder, SQLITE_TMPDIR=folder)  # noqa: TID251 - as documented above
 
 
-def set_threads(count: int) -> None:
-    """Limit the threads of Typst, which by default has one for each processor."""
-    os.environ["RAYON_NUM_THREADS"] = str(count)  # noqa: TID251 - as documented above
-
-
 def notify_socket() -> str | None:
     """Return the socket of the service manager (sd_notify(3)), or None."""
     return os.environ.get("NOTIFY_SOCKET") or None  # noqa: TID251 - as documented above

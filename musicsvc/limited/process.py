@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -32,11 +33,7 @@ class Pause(Enum):
 
 
 class Broken(Exception):
-    """The process could not do its task. `fault`: `memory`, also if it was ended or took too long, or `damaged`."""
-
-    def __init__(self, fault: str) -> None:
-        super().__init__(fault)
-        self.fault = fault
+    """The process could not do its task: `damaged` and why, or `memory`, also if it was ended or took too long."""
 
 
 class Limited:
@@ -44,10 +41,9 @@ class Limited:
 
     def __init__(self, module: str) -> None:
         """Begin the process, which does what `parts` of the module does. Raises OSError if that is impossible."""
-        # -P: modules of the working folder are not those that it imports.
-        command = [sys.executable, "-P", "-m", PROGRAM, module]
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            command,
+            # -P: modules of the working folder are not those that it imports.
+            [sys.executable, "-P", "-m", PROGRAM, module],
             stdin=subprocess.PIPE,  # its end is the end of this process
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -56,25 +52,18 @@ class Limited:
         )
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
     def ended(self) -> bool:
         return self._process.poll() is not None
 
     def ask(self, *arguments: Any, seconds: int | None = None) -> Iterator[Any]:
         """Yield the parts of a task, and pauses. `seconds`: of CPU that it may take; None: any number.
 
-        Raises Failure as the task does, and Broken if it ends early, or prints nothing for a minute. Then close the
-        process.
+        Raises Failure as the task does, and Broken if it ends early or prints nothing for SILENCE seconds. Then close
+        the process.
         """
         taken = 0
         for line in self._lines(json.dumps([seconds, *arguments]).encode() + b"\n"):
-            if isinstance(line, Pause):
-                yield line
-                continue
-            found = orjson.loads(line)
+            found = line if isinstance(line, Pause) else orjson.loads(line)
             if isinstance(found, dict):
                 if "end" in found:
                     return
@@ -83,7 +72,7 @@ class Limited:
                 if "fault" in found:
                     raise Broken(found["fault"])
             yield found
-            taken += len(line)
+            taken += 0 if isinstance(line, Pause) else len(line)
             if taken > PIECE:
                 yield Pause.FULL
                 taken = 0
@@ -101,37 +90,28 @@ class Limited:
             selector.register(sent, selectors.EVENT_WRITE)
             rest: list[bytes] = []
             waited = 0.0
-            while True:
+            while waited <= SILENCE:
                 began = time.monotonic()
                 ready = [key.fileobj for key, _ in selector.select(WAIT)]
                 if sent in ready:
-                    task = task[_write(sent.fileno(), task) :]
+                    with suppress(BrokenPipeError):  # it has ended, and so has its output
+                        task = task[os.write(sent.fileno(), task) :]
                     if not task:
                         selector.unregister(sent)
                 if output in ready:
                     if not (piece := output.read(PIPE)):
                         return
-                    if b"\n" in piece:
-                        *lines, last = b"".join([*rest, piece]).split(b"\n")
-                        yield from lines
-                        rest, waited = [last], 0.0
-                    else:
-                        rest.append(piece)
-                if not ready:
+                    first, *lines = piece.split(b"\n")
+                    rest.append(first)
+                    if lines:
+                        yield b"".join(rest)
+                        yield from lines[:-1]
+                        rest, waited = lines[-1:], 0.0
+                elif not ready:
                     waited += time.monotonic() - began
-                    if waited > SILENCE:
-                        return
                     yield Pause.IDLE
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.communicate()
-
-
-def _write(descriptor: int, data: bytes) -> int:
-    """Write as much as a pipe takes. Return the number of bytes: all if nobody reads it any more."""
-    try:
-        return os.write(descriptor, data)
-    except BrokenPipeError:
-        return len(data)

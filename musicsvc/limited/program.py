@@ -6,11 +6,13 @@ is this process, which may use MEMORY. It ends with the process that began it.
 
 Each line of stdin is a task, as JSON: the seconds of CPU that it may take, or null, and the arguments of `parts`. The
 program prints a line of JSON for each part, and at the end `{"end": true}`, `{"failure": message}` (JSON in JSON, as
-the message may have bytes of file names), or `{"fault": …}` (`memory` or `damaged`).
+the message may have bytes of file names), or `{"fault": …}` (`memory`, or `damaged` and why).
 """
 
+import fcntl
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +30,9 @@ LATEST = 0.1  # seconds for which a printed part may wait in the buffer
 
 def main(module: str) -> None:
     """Do the tasks. `module`: has the function `parts`."""
-    _limit(memory=MEMORY)
+    _limit(resource.RLIMIT_AS, MEMORY)
+    _limit(resource.RLIMIT_CORE, 0)
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
     parts: Callable[..., Iterator[Any]] = import_module(module).parts
     printer = _Printer()
     for arguments in _tasks(printer):
@@ -40,6 +44,8 @@ def main(module: str) -> None:
             printer.print({"failure": json.dumps(failure.message)})
         except MemoryError:
             printer.print({"fault": "memory"})
+        except Exception as error:  # noqa: BLE001 - the other process tells it
+            printer.print({"fault": f"damaged: {error!r}"})
 
 
 class _Printer:
@@ -58,41 +64,21 @@ class _Printer:
 
 
 def _tasks(printer: _Printer) -> Iterator[list[Any]]:
-    """Yield the arguments of each task. While it is done, the end of stdin ends the process."""
+    """Yield the arguments of each task. While it is done, the end of the other process ends this one."""
     with open(0, "rb", closefd=False) as tasks:
         while (line := tasks.readline()).endswith(b"\n"):
             seconds, *arguments = json.loads(line)
-            _limit(seconds=seconds)
-            _end_with_parent(watch=True)
+            if seconds is not None:
+                _limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + seconds)
+            fcntl.fcntl(0, fcntl.F_SETFL, os.O_ASYNC)  # SIGIO, which ends this process
             yield arguments
-            _end_with_parent(watch=False)
+            fcntl.fcntl(0, fcntl.F_SETFL, 0)
             printer.flush()
 
 
-def _limit(memory: int | None = None, seconds: int | None = None) -> None:
-    """Limit memory, and the CPU time from now on, where the system can."""
-    if sys.platform != "win32":
-        import resource  # noqa: PLC0415 - Windows has none
-
-        used = int(time.process_time()) + 1
-        limits = {
-            resource.RLIMIT_AS: memory,
-            resource.RLIMIT_CPU: seconds and used + seconds,
-            resource.RLIMIT_CORE: 0,
-        }
-        for kind, most in limits.items():
-            if most is not None:
-                _, hard = resource.getrlimit(kind)
-                resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-def _end_with_parent(*, watch: bool) -> None:
-    """Have the system end this process once the other one does, which holds the other end of stdin."""
-    if sys.platform != "win32":
-        import fcntl  # noqa: PLC0415 - Windows has none
-
-        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(0, fcntl.F_SETFL, os.O_ASYNC if watch else 0)  # SIGIO ends it
+def _limit(kind: int, most: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 if __name__ == "__main__":

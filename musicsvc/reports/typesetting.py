@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
@@ -41,40 +41,29 @@ def _source(name: str) -> bytes:
     return (TEMPLATES / name).read_bytes()
 
 
-def _compiler(template: str, data: Mapping[str, object]) -> typst.Compiler:
+def pages(
+    template: str, data: Mapping[str, object], pixels_per_point: float = 1.0, form: Literal["png", "pdf"] = "png"
+) -> list[bytes]:
+    """Return all pages of a template, filled with `data`, as PNG images. The GIL is released while they are drawn."""
     import typst  # noqa: PLC0415 - the same
 
-    return typst.Compiler(
+    compiler = typst.Compiler(
         _source(template),
         root=TEMPLATES,
         font_paths=fonts(),
         sys_inputs={"data": orjson.dumps({**data, "fonts": FAMILIES}).decode()},
     )
-
-
-def pages(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> list[bytes]:
-    """Return all pages of a template as PNG images."""
-    drawn = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
+    drawn = compiler.compile(format=form, ppi=POINTS_PER_INCH * pixels_per_point)
     return drawn if isinstance(drawn, list) else [drawn] if drawn else []
 
 
 def pdf(template: str, data: Mapping[str, object]) -> bytes:
-    """Return the template, filled with `data`, as PDF. The GIL is released while it is drawn.
-
-    Raises `TypeError` if the template makes several files.
-    """
-    drawn = _compiler(template, data).compile(format="pdf")
-    if not isinstance(drawn, bytes):
-        raise TypeError(f"Typst returned several files for {template}, where one PDF was expected.")
+    """Return the template as one PDF. Raises ValueError if that is impossible."""
+    [drawn] = pages(template, data, form="pdf")
     return drawn
 
 
 def png(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> bytes:
-    """Return the template of one page, filled with `data`, as PNG. The GIL is released while it is drawn.
-
-    Raises `TypeError` if the template has more pages.
-    """
-    picture = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
-    if not isinstance(picture, bytes):
-        raise TypeError(f"{template} has more than one page, where one PNG was expected.")
+    """Return the template of one page as PNG. Raises ValueError if it has more pages."""
+    [picture] = pages(template, data, pixels_per_point)
     return picture

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
-from musicsvc.server.configuration import Configuration
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.logs.writer import LineWriter
 from musicsvc.server.metrics.multiprocess import SharedMetrics
+from musicsvc.server.network.tls import Configuration
 from musicsvc.server.process import resources
 from musicsvc.server.process.service_manager import ServiceManager
 from musicsvc.server.process.supervisor import ENDING_SECONDS, SIGNALS, Supervisor
@@ -63,96 +63,56 @@ def serve(
         sys.setswitchinterval(TURN_SECONDS)
         source = Source(settings, load or (lambda: settings))
         listener = listen(settings.server.host, settings.server.port)
-        with (
-            SharedMetrics.create(settings.server.workers) as shared,
-            log_setup.started(settings.log, clock, threaded=False) as writer,
-        ):
-            service = Service(source, clock, listener, shared, writer, demo)
-            supervisor = service.supervisor(reloads=load is not None)
-            supervisor.begin(partial(service.check, check_database))
-            with file_locks.serving(settings.place, listener.getsockname()[1]) as service.tell:
-                service.tell(source.current.listening(listener))
-                ready(source.current.root(listener))
+        root, workers = source.current.root(listener), settings.server.workers
+        with SharedMetrics.create(workers) as shared, log_setup.started(settings.log, clock, threaded=False) as writer:
+            if workers > 1:
+                import_worker()  # once for all
+
+            def check() -> None:
+                worker = import_worker()
+                (check_database or partial(worker.check, settings))()
+
+            def work(number: int, link: socket.socket) -> None:
+                import_worker().serve(source.current, clock, listener, shared and shared.join(number), link, demo)
+
+            def reload() -> str:
+                return _reload(source, supervisor, writer, lambda: tell(source.current.listening(listener)))
+
+            on_exit = None if shared is None else shared.worker_exited
+            manager = ServiceManager.of_process(f"Serving {root}")
+            supervisor = Supervisor(
+                work, workers, listener, reload if load is not None else None, on_exit, manager, source.patience
+            )
+            supervisor.begin(check)
+            with file_locks.serving(settings.place, listener.getsockname()[1]) as tell:
+                tell(source.current.listening(listener))
+                ready(root)
                 undo.pop_all()  # the signals stay blocked until the process exits
                 supervisor.run()
 
 
-class Service:
-    """What the workers of a server share, and what its supervisor does for them."""
-
-    tell: Callable[[str], None]  # tells other programs the root URL
-
-    def __init__(
-        self,
-        source: "Source",
-        clock: Clock,
-        listener: socket.socket,
-        shared: SharedMetrics | None,
-        writer: LineWriter,
-        demo: "DemoState | None",
-    ) -> None:
-        self._source = source
-        self._clock = clock
-        self._listener = listener
-        self._shared = shared
-        self._writer = writer
-        self._demo = demo
-
-    def supervisor(self, *, reloads: bool) -> Supervisor:
-        """Return the supervisor. `reloads`: it replaces the workers on SIGHUP by some with new settings."""
-        workers = self._source.current.settings.server.workers
-        if workers > 1:
-            import_worker()  # once for all
-        self._supervisor = Supervisor(
-            self._work,
-            workers,
-            self._listener,
-            self._reload if reloads else None,
-            None if self._shared is None else self._shared.worker_exited,
-            ServiceManager.of_process(f"Serving {self._source.current.root(self._listener)}"),
-            self._source.patience,
-        )
-        return self._supervisor
-
-    def check(self, check_database: Callable[[], None] | None) -> None:
-        """Check the database, in the first worker."""
-        import_worker()
-        if check_database is not None:
-            check_database()
-        else:
-            from musicsvc.store import opening  # noqa: PLC0415 - the supervisor does without it
-
-            opening.connect(self._source.current.settings.store_url).close()
-
-    def _work(self, number: int, link: socket.socket) -> None:
-        import_worker()
-        from musicsvc.server import worker  # noqa: PLC0415 - the supervisor does without it
-
-        log_settings = self._source.current.settings.log
-        with log_setup.started(log_settings, self._clock, threaded=True) as writer:
-            shared = self._shared and self._shared.join(number)
-            worker.run(self._source.current, self._clock, self._listener, shared, writer, link, self._demo)
-
-    def _reload(self) -> str:
-        source, before = self._source, self._source.current
-        if not source.reload():
-            return REFUSED
-        if self._supervisor.replace_workers():
-            log_setup.change(self._writer, source.current.settings.log)
-            self.tell(source.current.listening(self._listener))
-            log.info(RELOADED)
-            return RELOADED
-        source.current = before
-        log.error("%s: a worker process did not start", REFUSED)
+def _reload(source: "Source", supervisor: Supervisor, writer: LineWriter, tell: Callable[[], None]) -> str:
+    """Replace the workers by some with new settings. Return the outcome."""
+    before = source.current
+    if not source.reload():
         return REFUSED
+    if supervisor.replace_workers():
+        log_setup.change(writer, source.current.settings.log)
+        tell()
+        log.info(RELOADED)
+        return RELOADED
+    source.current = before
+    log.error("%s: a worker process did not start", REFUSED)
+    return REFUSED
 
 
-def import_worker() -> None:
-    """Import the server with garbage collection switched off, because none of the many objects created is garbage."""
+def import_worker() -> Any:
+    """Import what workers need, and no garbage, with garbage collection switched off. Return their module."""
     gc.disable()
-    import_module("musicsvc.server.worker")
+    worker = import_module("musicsvc.server.worker")
     gc.freeze()
     gc.enable()
+    return worker
 
 
 class Source:

@@ -9,33 +9,39 @@ from functools import partial
 from typing import Any
 
 from musicsvc.clock import Clock
+from musicsvc.config import Settings
 from musicsvc.server.app import App
-from musicsvc.server.configuration import Configuration
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.jobs import backup_scheduler
-from musicsvc.server.logs.writer import LineWriter
+from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
+from musicsvc.server.network.tls import Configuration
 from musicsvc.server.process import resources
 from musicsvc.server.process.supervisor import ALIVE, PING, READY, RETIRE, RETIRING, SERVING, SIGNALS
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 
 
-def run(
+def check(settings: Settings) -> None:
+    """Open the database. Raises Failure if that is impossible."""
+    opening.connect(settings.store_url).close()
+
+
+def serve(
     configuration: Configuration,
     clock: Clock,
     listener: socket.socket,
     shared: SharedMetrics | None,
-    writer: LineWriter,
     supervisor: socket.socket,
     demo: DemoState | None,
 ) -> None:
-    """Serve requests until the supervisor or a signal stops the process. `writer`: of its log."""
+    """Serve requests until the supervisor or a signal stops the process."""
     metrics = Metrics(shared)
-    collectors.add_logs(metrics, writer)
-    Worker(configuration, clock, listener, metrics, supervisor, demo).run()
+    with log_setup.started(configuration.settings.log, clock, threaded=True) as writer:
+        collectors.add_logs(metrics, writer)
+        Worker(configuration, clock, listener, metrics, supervisor, demo).run()
 
 
 class Worker:

@@ -19,8 +19,8 @@ from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.server.configuration import Configuration
 from musicsvc.server.network import tls
+from musicsvc.server.network.tls import Configuration
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 

@@ -12,7 +12,7 @@ from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.server.configuration import Configuration
+from musicsvc.server.network.tls import Configuration
 from musicsvc.store.engine.store import Store
 
 LOOP_SECONDS = 0.05  # of CPU time at most for any body

@@ -27,8 +27,7 @@ AVATAR_MAX_AGE = 3600  # seconds
 class Picture(NamedTuple):
     """A picture that is not drawn yet."""
 
-    key: tuple[object, ...]  # in the picture cache
-    paint: tuple[Any, ...]  # its kind (`reports/drawing.py`) and what determines it
+    key: tuple[Any, ...]  # its kind (`reports/drawing.py`) and what determines it
     max_age: int  # seconds for which clients may cache the picture
     constant: bool = False  # keep the picture in the cache forever
 
@@ -66,8 +65,7 @@ def show_preview(name: str, now: int, pictures: Drawings) -> Picture | Download:
     left = until - now // SECOND
     if left <= 0:
         raise NotFound("This preview has expired. Request a new one.")
-    cover = template_id, title, artist
-    return _cached_or_pending(Picture(cover, ("cover", *cover), left), pictures)
+    return _cached_or_pending(Picture(("cover", template_id, title, artist), left), pictures)
 
 
 def show_template(name: str, pictures: Drawings) -> Picture | Download:
@@ -75,7 +73,7 @@ def show_template(name: str, pictures: Drawings) -> Picture | Download:
     template_id = parse_id(name.removesuffix(SUFFIX))
     if not name.endswith(SUFFIX) or template_id not in {template.id for template in covers.templates()}:
         raise NotFound(GONE)
-    thumbnail = Picture((template_id,), ("thumbnail", template_id), DAY // SECOND, constant=True)
+    thumbnail = Picture(("thumbnail", template_id), DAY // SECOND, constant=True)
     return _cached_or_pending(thumbnail, pictures)
 
 
@@ -94,8 +92,8 @@ def show_initials(kind: int, side: int, id: str, pictures: Drawings) -> Picture 
 
 def draw(drawing: Picture, pictures: Drawings, drawer: Drawer) -> Download:
     """Draw the picture, outside the transaction because it is slow."""
-    paint = partial(drawer.draw, *drawing.paint)
-    return _png(pictures.draw(drawing.key, paint, constant=drawing.constant), drawing.max_age)
+    drawn = pictures.draw(drawing.key, partial(drawer.draw, *drawing.key), constant=drawing.constant)
+    return _png(drawn, drawing.max_age)
 
 
 def _number(text: str) -> int:
@@ -106,7 +104,7 @@ def _number(text: str) -> int:
 
 
 def _initials(design: Design, pictures: Drawings) -> Picture | Download:
-    return _cached_or_pending(Picture(design, ("avatar", design), AVATAR_MAX_AGE), pictures)
+    return _cached_or_pending(Picture(("avatar", design), AVATAR_MAX_AGE), pictures)
 
 
 def _cached_or_pending(picture: Picture, pictures: Drawings) -> Picture | Download:

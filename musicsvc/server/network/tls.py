@@ -1,15 +1,19 @@
-"""Set up TLS, refuse to serve plain HTTP to other machines, and read when certificates are valid."""
+"""The settings of a running server: TLS, no plain HTTP to other machines, and when certificates are valid."""
 
 import ipaddress
 import re
+import socket
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Self
 
 from musicsvc.clock import EPOCH
-from musicsvc.config import Server
+from musicsvc.config import Server, Settings
 from musicsvc.errors import Failure
+from musicsvc.networks import listening_url, root_url
+from musicsvc.store.engine.url import path_of
 
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 VERSION = 0xA0  # DER tag
@@ -105,3 +109,31 @@ def _element(der: bytes, at: int) -> tuple[int, int, int]:
 def _instant(text: bytes) -> int:
     moment = datetime.strptime(text.decode("ascii"), FORMATS[len(text)]).replace(tzinfo=UTC)
     return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Valid settings, with the TLS context made from their certificate."""
+
+    settings: Settings
+    tls: ssl.SSLContext | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Load the certificate. Raises Failure if it is unusable, or if tokens would be sent over plain HTTP.
+
+        Raises Failure if there is a read replica of a SQLite file, too.
+        """
+        if settings.database_read_url and path_of(settings.store_url) is not None:
+            raise Failure("database_read_url is set, but database_url is not that of a PostgreSQL server. Unset it.")
+        context = create_context(settings.server)
+        require_encryption(settings.server)
+        return cls(settings, context)
+
+    def root(self, listener: socket.socket) -> str:
+        """Return the service's root URL, with the port of the listener. It never depends on the Host header."""
+        return root_url(self.settings.server, listener.getsockname()[1])
+
+    def listening(self, listener: socket.socket) -> str:
+        """Return the root URL for programs of this machine."""
+        return listening_url(self.settings.server, listener.getsockname()[1])

@@ -13,9 +13,9 @@ from musicsvc.config import Server, Settings
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.server.configuration import Configuration
 from musicsvc.server.network import tls
 from musicsvc.server.network.raw_responses import NOT_ENCRYPTED
+from musicsvc.server.network.tls import Configuration
 from musicsvc.server.serving import Source
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS

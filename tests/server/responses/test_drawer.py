@@ -43,7 +43,7 @@ def drawer(stopped: StoppedClock) -> Iterator[Drawer]:
 
 def pids(drawer: Drawer) -> list[int]:
     """Return the ids of the processes that draw nothing."""
-    return [each.process.pid for each in drawer._resting]
+    return [process._process.pid for _, process in drawer._resting]
 
 
 def is_gone(pid: int) -> bool:
@@ -112,7 +112,7 @@ def test_a_process_that_was_killed_while_it_drew_nothing_is_replaced(drawer: Dra
     drawn = drawer.draw(*COVER)
     [pid] = pids(drawer)
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not is_running(pid))
+    until(lambda: drawer._resting[0][1].ended)
     assert drawer.draw(*COVER) == drawn
     assert pids(drawer) != [pid]
 
@@ -152,12 +152,12 @@ def test_whatever_fails_is_told_and_leaves_no_process(
     assert bad.draw("plain", 1) == b"(1,)"
 
 
-def test_a_fault_of_the_program_is_no_lack_of_capacity(drawer: Drawer) -> None:
-    with pytest.raises(RuntimeError, match="cover: KeyError"):
-        drawer.draw("cover", 99, "a", "b")
-    assert len(covers.cover(1, "a", "b", 50)) > 100
-    with pytest.raises(RuntimeError, match="a cover must have 16 to 3000 pixels per side, not 1"):
-        drawer.draw("cover", 1, "a", "b", 1)
+def test_a_fault_of_the_program_is_told_with_its_reason(drawer: Drawer, caplog: pytest.LogCaptureFixture) -> None:
+    for arguments in ((99, "a", "b"), (1, "a", "b", 1)):
+        with pytest.raises(Overloaded):
+            drawer.draw("cover", *arguments)
+    assert "the process that draws a cover failed (damaged: KeyError(99))" in caplog.messages
+    assert "a cover must have 16 to 3000 pixels per side, not 1" in caplog.text
 
 
 BEGIN = """
@@ -166,7 +166,7 @@ from musicsvc.server.responses import drawer as module
 module.MODULE = "tests.support.drawn_badly"
 drawer = module.Drawer(Clock())
 drawer.draw("plain")
-print(drawer._resting[0].process.pid, flush=True)
+print(drawer._resting[0][1]._process.pid, flush=True)
 drawer.draw("slow")
 """
 

@@ -98,7 +98,7 @@ def test_a_parquet_file_that_is_damaged_in_the_middle_is_one_sentence(parquet: P
 
 
 def test_parquet_is_read_within_bounds_and_without_downloads(tmp_path: Path) -> None:
-    with connect(tmp_path) as connection:
+    with connect(str(tmp_path)) as connection:
         names = ("threads", "memory_limit", "autoinstall_known_extensions")
         query = ", ".join(f"current_setting('{name}')" for name in names)
         assert connection.execute(f"SELECT {query}").fetchone() == (1, "244.1 MiB", False)

@@ -204,7 +204,7 @@ import sys, time
 from pathlib import Path
 from musicsvc.store.importing.files.limited import LimitedReader
 reader = LimitedReader("parquet", Path(sys.argv[1]))
-print(reader._process.limited.pid, flush=True)
+print(reader._process.limited._process.pid, flush=True)
 time.sleep(600)
 """
 
@@ -231,6 +231,6 @@ def test_an_archive_unpacks_into_the_folder_of_its_parent(tmp_path: Path, monkey
     reader = histories.open_file(tmp_path / "a.zip")
     next(iter(reader))
     assert list((tmp_path / "temporary").glob("*/a.json"))
-    os.kill(reader._process.limited.pid, signal.SIGKILL)  # type: ignore[attr-defined]
+    os.kill(reader._process.limited._process.pid, signal.SIGKILL)  # type: ignore[attr-defined]
     reader.close()
     assert list((tmp_path / "temporary").iterdir()) == []

@@ -50,18 +50,18 @@ class Process:
         self._open = ExitStack()
         # Here and not there, because it stays behind a process that is killed.
         folder = self._open.enter_context(scratch.folder(None))
-        self.limited = self._open.enter_context(closing(Limited(unpacking.__name__)))
-        self._parts = self.limited.ask(task, str(path), str(folder), options, seconds=limits.seconds)
+        self.limited = self._open.enter_context(closing(Limited(f"{unpacking.__name__}.{task}")))
+        self._parts = self.limited.ask(str(path), str(folder), options, seconds=limits.seconds)
 
     def steps(self) -> Iterator[Any]:
         """Yield what the process prints, and pauses. Raises Failure for a fault, or if the process ends early."""
         try:
             yield from self._parts
         except Broken as broken:
-            raise self._failure(broken.fault) from None
+            raise self._failure(str(broken)) from None
 
     def _failure(self, fault: str) -> Failure:
-        if fault == "damaged":
+        if fault.startswith("damaged"):
             return Failure(f"{self._path} {DAMAGES.get(self._task, DAMAGED)}")
         return Failure(f"{self._path} {TOO_MUCH} {REMEDIES[self._task]}")
 

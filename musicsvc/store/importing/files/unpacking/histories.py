@@ -13,11 +13,12 @@ from musicsvc.store.importing.files.unpacking.rows import from_record, weight
 ROWS = 200  # between two reports of the position
 
 
-def parts(path: Path, folder: Path, options: dict[str, Any]) -> Iterator[Any]:
+def parts(file: str, folder: str, options: dict[str, Any]) -> Iterator[Any]:
     """Yield the size of the history, then its rows, and the remarks on it. Raises Failure if it cannot be read."""
-    read = path if options["encoding"] is None else recode(path, folder, options["encoding"])
+    path, place = Path(file), Path(folder)
+    read = path if options["encoding"] is None else recode(path, place, options["encoding"])
     try:
-        with histories.open_here(read, folder, options["form"], options["largest"], zipped=options["zipped"]) as reader:
+        with histories.open_here(read, place, options["form"], options["largest"], zipped=options["zipped"]) as reader:
             yield {"size": reader.size, "headings": None}
             for count, record in enumerate(reader, 1):
                 yield from_record(_bounded(record))

@@ -3,7 +3,6 @@
 import zipfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from musicsvc.errors import Failure
@@ -13,7 +12,7 @@ DECLARATION = "mimetype"
 HEAD = 4096  # bytes
 
 
-def parts(path: Path, _folder: Path, options: dict[str, Any]) -> Iterator[Any]:
+def parts(path: str, _folder: str, options: dict[str, Any]) -> Iterator[Any]:
     """Yield which of the members in `options` the file has, and the kind that it declares.
 
     Raises Failure if it is damaged.

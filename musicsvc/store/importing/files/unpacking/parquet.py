@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -22,17 +21,17 @@ NUMBERS = {"INTEGER", "SMALLINT", "TINYINT", "UINTEGER", "USMALLINT", "UTINYINT"
 MEASURES = {"VARCHAR": "strlen({})", "BLOB": "octet_length({})"}
 
 
-def connect(folder: Path) -> duckdb.DuckDBPyConnection:
+def connect(folder: str) -> duckdb.DuckDBPyConnection:
     """Open a database in memory. Without a folder for it, DuckDB writes what exceeds that into the current one."""
-    return duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": str(folder)})
+    return duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": folder})
 
 
-def parts(path: Path, folder: Path, _options: dict[str, Any]) -> Iterator[Any]:
+def parts(path: str, folder: str, _options: dict[str, Any]) -> Iterator[Any]:
     """Yield the columns and the number of rows, then the rows. Raises Failure if the file is damaged."""
     read: int | None = None
     with connect(folder) as connection:
         # DuckDB treats a file name as a glob pattern; brackets escape its special characters.
-        name = re.sub(r"([*?\[])", r"[\1]", str(path))
+        name = re.sub(r"([*?\[])", r"[\1]", path)
         try:
             size, columns = _describe(connection, name)
             names = [column[: LONGEST_HEADING + 1] for column, _ in columns[: MOST_COLUMNS + 1]]

@@ -46,19 +46,19 @@ class Table(NamedTuple):
     skipped: list[int]  # the rows above
 
 
-def parts(path: Path, _folder: Path, options: dict[str, Any]) -> Iterator[Any]:
+def parts(path: str, _folder: str, options: dict[str, Any]) -> Iterator[Any]:
     """Yield the sheets, height and headings of the sheet in `options`, or of the first one with a table; then its rows.
 
     Its name comes first among the sheets.
     """
     try:
-        with path.open("rb") as file, CalamineWorkbook.from_filelike(file) as book:
+        with Path(path).open("rb") as file, CalamineWorkbook.from_filelike(file) as book:
             yield from _parts(book, path, options["sheet"])
     except CalamineError:
         yield {"fault": "damaged"}
 
 
-def _parts(book: CalamineWorkbook, path: Path, sheet: str | None) -> Iterator[Any]:
+def _parts(book: CalamineWorkbook, path: str, sheet: str | None) -> Iterator[Any]:
     known = [each for each in book.sheets_metadata if each.typ is SheetTypeEnum.WorkSheet]
     names = [each.name for each in known]
     shown = [each.name for each in known if each.visible is SheetVisibleEnum.Visible]
