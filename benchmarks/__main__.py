@@ -37,6 +37,7 @@ BENCHMARKS = (
     Benchmark("sizes", "reads.py", "--only cold --albums 10000 400000", ""),
     Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
     Benchmark("workers", "reads.py", "--workers 1 2", f"{FEW} --workers 1 2 --requests 16 --only healthz"),
+    Benchmark("peers", "peers.py", "", f"{FEW} --requests 16"),
     Benchmark("activity", "activity.py", "", "--calls 9000 --days 2 --rounds 3 --written 2000"),
     Benchmark("mixed", "mixed.py", "", f"{FEW} --requests 100 --warm-up 100"),
     Benchmark("writes", "writes.py", "--workers 1 2", f"{FEW} --requests 64 --only like"),

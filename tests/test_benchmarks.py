@@ -1,5 +1,6 @@
 """The benchmarks of `python benchmarks` run, and keep their guarantees; over little data they measure nothing."""
 
+import re
 import runpy
 import shlex
 import subprocess
@@ -20,6 +21,7 @@ SHOWN = {
     "hot": "| hot /healthz |",
     "cold": "| cold tracks/{track} |",
     "workers": "| hot /healthz |",
+    "peers": "| musicsvc, hot |",
     "activity": "48 hours by address:",
     "mixed": "| mixed |",
     "writes": "| POST tracks/{id}/like |",
@@ -41,6 +43,7 @@ SHOWN = {
 }
 # Run by `python benchmarks`, beside this checkout once more.
 ALONE = "cold"
+WRITTEN = "peers"
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
@@ -49,7 +52,7 @@ def run(*line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *line], capture_output=True, encoding="utf-8", timeout=600, check=False)
 
 
-@pytest.mark.parametrize("name", sorted(TINY.keys() - {ALONE}))
+@pytest.mark.parametrize("name", sorted(TINY.keys() - {ALONE, WRITTEN}))
 def test_each_benchmark_runs_over_little_data(name: str) -> None:
     done = run(str(FOLDER / TINY[name].program), *shlex.split(TINY[name].tiny))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -63,3 +66,18 @@ def test_one_command_compares_two_checkouts_over_little_data() -> None:
     assert SHOWN[ALONE] in done.stdout
     assert "| now / before |" in done.stdout
     assert "postgres" not in done.stdout  # it has no run over little data
+
+
+def test_the_table_of_peers_is_written_between_the_marks_of_a_page(tmp_path: Path) -> None:
+    page, options = tmp_path / "page.md", shlex.split(TINY[WRITTEN].tiny)
+    marks = re.findall("<!-- .*? -->", (ROOT / "docs" / "development" / "performance.md").read_text("utf-8"))
+    page.write_text("\n".join(["Before.", "", marks[0], "", "| old |", "", marks[1], "", "After.", ""]), "utf-8")
+    done = run(str(FOLDER / TINY[WRITTEN].program), *options, "--write", str(page))
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = page.read_text("utf-8")
+    table = text.removeprefix(f"Before.\n\n{marks[0]}\n\n").removesuffix(f"\n\n{marks[1]}\n\nAfter.\n")
+    assert done.stdout.endswith(table + "\n")
+    assert {line.count("|") for line in table.splitlines()} == {4}
+    assert SHOWN[WRITTEN] in table
+    left_out = {line.partition(" is left out: ")[0] for line in done.stdout.splitlines() if "left out" in line}
+    assert [name for name in ("granian", "Robyn", "FastAPI") if (name in left_out) == (f"\n| {name}" in table)] == []
