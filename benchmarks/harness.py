@@ -11,6 +11,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import ssl
 import statistics
@@ -164,11 +165,27 @@ def disk_bytes(base: Database) -> int:
     return base.file.stat().st_size
 
 
-def import_catalog(checkout: Checkout, url: str, file: Path, columns: Sequence[str]) -> float:
+def copied(base: Database, name: str) -> str:
+    """Copy a database that nothing uses, and return the address of the copy, which replaces an older one."""
+    if base.url.startswith("sqlite"):
+        copy = base.file.with_name(f"{name}.db")
+        shutil.copy(base.file, copy)
+        return f"sqlite:///{copy}"
+    import psycopg  # noqa: PLC0415 - not installed for SQLite
+    from psycopg import sql  # noqa: PLC0415 - likewise
+
+    before = base.url.rpartition("/postgres")
+    with psycopg.connect(base.url.replace("/postgres", "/template1"), autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE postgres").format(sql.Identifier(name)))
+    return f"{before[0]}/{name}{before[2]}"
+
+
+def import_catalog(checkout: Checkout, url: str, file: Path, columns: Sequence[str], kind: str = "catalog") -> float:
     """Run `musicsvc import catalog` with `--map` for these columns. Return the CPU seconds that it takes."""
     maps = [part for column in columns for part in ("--map", column)]
     before = children_cpu()
-    checkout.run("import", "catalog", str(file), *maps, variables={"MUSICSVC_DATABASE_URL": url})
+    checkout.run("import", kind, str(file), *maps, variables={"MUSICSVC_DATABASE_URL": url})
     return children_cpu() - before
 
 

@@ -1,23 +1,31 @@
 """Speed of recording plays with their counts: CPU time in the store, and of the server for `POST /plays` of 1,000.
 
     python benchmarks/plays.py [--plays 1000000] [--rounds 5] [--batches 20]
+    python benchmarks/plays.py --imported 100000 [--postgres] [--file FILE --columns song=track time=played_at …]
     python benchmarks/plays.py --disk [--postgres] [--plays 1000000] [--albums 20000]
 
 Records plays of ten months until `--plays` exist, in order of time; then measures batches of 1,000 and 10,000 and
-requests in turn over two months more. Ten million take some minutes to create: `--folder` keeps them. `--disk` measures
-the disk instead that a catalog (five tracks an album) and the plays take.
+requests in turn over two months more. Ten million take some minutes to create: `--folder` keeps them. `--imported`
+measures `musicsvc import plays` of that many rows instead, or of a file, beside a catalog with all its tracks; without
+the start of the program is what it takes more than for the first row. `--disk` measures the disk that a catalog (five
+tracks an album) and the plays take.
 """
 
+import argparse
+import csv
 import json
+import random
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 
 import harness
 from clients import cost, raw, send
-from harness import Checkout, Inside, Server, answer_inside
+from harness import Checkout, Database, Inside, Server, answer_inside
 from worlds import Stream, record
 
 from musicsvc.clock import DAY, isoformat
@@ -66,6 +74,51 @@ def post(server: Server, count: int, part: int) -> float:
     return BATCH * count / cost(server, lambda: send(server.port, some, 1))
 
 
+def history(file: Path, rows: int) -> None:
+    """Write plays of 5,000 tracks (Zipf) by 200 listeners in order of time, about one in three minutes."""
+    chance = random.Random(1)
+    weights = [*accumulate(1 / rank for rank in range(1, 5_001))]
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        out = csv.writer(opened)
+        out.writerow(("artist", "track", "album", "played_at", "listener", "listened_ms"))
+        for row, track in enumerate(chance.choices(range(5_000), cum_weights=weights, k=rows)):
+            names = f"Artist {track % 700}", f"Track {track}", f"Album {track % 1_500}"
+            at = isoformat(1_750_000_000_000_000 + row * 180_000_000)[:19] + "Z"
+            out.writerow((*names, at, f"Listener {chance.randrange(200)}", chance.randrange(30_000, 240_000)))
+
+
+def imported(given: argparse.Namespace, folder: Path, checkouts: Sequence[Checkout], *, postgres: bool) -> None:
+    """Print how many rows of a history are imported in a CPU second, into copies of a database with their tracks."""
+    file, first = given.file.resolve() if given.file else folder / "history.csv", folder / "first.csv"
+    if not given.file:
+        history(file, given.imported)
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    first.write_text("".join(lines[:2]), "utf-8")
+    rows, wholes = len(lines) - 1, {each.label(): list[float]() for each in checkouts}
+    of_plays = ("played_at", "listener", "listened_ms")
+    of_tracks = [f"{each.partition('=')[0]}=" if each.endswith(of_plays) else each for each in given.columns]
+
+    def measure(checkout: Checkout, base: Database, turn: int) -> float:
+        spent = [
+            harness.import_catalog(checkout, harness.copied(base, "copy"), each, given.columns, "plays")
+            for each in (file, first)
+        ]
+        wholes[checkout.label()].append(rows / spent[0] if turn else 0)
+        return rows / (spent[0] - spent[1])
+
+    with ExitStack() as opened:
+        work: dict[str, Callable[[int], float]] = {}
+        for checkout in checkouts:
+            url = opened.enter_context(harness.own_postgres()) if postgres else ""
+            base = harness.database(checkout, folder, "small", time.time_ns(), url=url)
+            harness.import_catalog(checkout, base.url, file, of_tracks)
+            work[checkout.label()] = partial(measure, checkout, base)
+        store = "PostgreSQL" if postgres else "SQLite"
+        table = harness.Table(f"{rows:,} rows imported, {store}", [*work], unit="rows per CPU second")
+        table.row("without the start", harness.in_turn(given.rounds, work))
+        table.row("whole command", {name: some[1:] for name, some in wholes.items()})
+
+
 def disk(checkout: Checkout, folder: Path, plays: int, albums: int, *, postgres: bool) -> None:
     """Print what a catalog and plays take on the disk of a database."""
 
@@ -81,7 +134,9 @@ def disk(checkout: Checkout, folder: Path, plays: int, albums: int, *, postgres:
 
 def main() -> None:
     """Create the databases, measure and print."""
-    parser = harness.parser(__doc__, plays=1_000_000, batches=20, albums=20_000)
+    parser = harness.parser(__doc__, plays=1_000_000, batches=20, albums=20_000, imported=0)
+    parser.add_argument("--file", type=Path, help="a history of as many rows as it has")
+    parser.add_argument("--columns", nargs="*", default=[], help="its columns, as for `import plays --map`")
     parser.add_argument("--disk", action="store_true")
     parser.add_argument("--postgres", action="store_true")
     given = parser.parse_args()
@@ -90,6 +145,11 @@ def main() -> None:
             for checkout in harness.checkouts(given):
                 for postgres in [False, *[True] * given.postgres]:
                     disk(checkout, folder, given.plays, given.albums, postgres=postgres)
+        return
+    if given.imported or given.file:
+        with harness.place(given) as folder:
+            for postgres in [False, *[True] * given.postgres]:
+                imported(given, folder, harness.checkouts(given), postgres=postgres)
         return
     with harness.place(given) as folder, ExitStack() as opened:
         stores, servers = {}, {}

@@ -213,13 +213,15 @@ def _parsed(steps: Iterable[Step], kind: Kind[Row], summary: ImportSummary) -> I
             yield Refusal(record.line, record.fault, (), record.member, kind.refused_as)
         else:
             cells = kind.columns.read(record.values, kind.options.blanks)
-            summary.notes.update(cells.notes)
+            if cells.notes:
+                summary.notes.update(cells.notes)
             try:
                 row = kind.parse(record, cells)
             except RefusedError as refused:
                 yield refused.at(record, kind.refused_as)
                 continue
-            summary.leave_out((record.line, *each) for each in cells.left_out)
+            if cells.left_out:
+                summary.leave_out((record.line, *each) for each in cells.left_out)
             yield row
 
 

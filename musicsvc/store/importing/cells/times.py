@@ -11,6 +11,8 @@ from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, read
 from musicsvc.store.importing.cells.numbers import number
 
+PLAIN_EPOCH = EPOCH.replace(tzinfo=None)
+DAY_SECONDS = 86_400
 LATEST = 253_402_300_799  # the last second of the year 9999
 UNSET = (0, 315_532_800 * SECOND)  # the times of players whose clock was never set: 1970, or 1980
 OUT_OF_RANGE = "is out of range; Unix times must be in seconds"
@@ -101,7 +103,8 @@ def reader(order: str | None) -> Parse:
 
 def since(moment: datetime) -> int:
     """Return the microseconds from 1970 to a moment, which is in UTC unless it has an offset."""
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // datetime.resolution
+    passed = moment - (EPOCH if moment.tzinfo else PLAIN_EPOCH)
+    return (passed.days * DAY_SECONDS + passed.seconds) * SECOND + passed.microseconds
 
 
 instant = reader(None)
