@@ -24,7 +24,8 @@ class Named:
     """What rows name: a track by id, by ids in other services, by ISRC, or by artists and track name.
 
     Rows that name the same share one, so that it is looked up once. `written`: the artists in the file, if others took
-    the place of one that was split. `hashes`: see `matching.hashes`.
+    the place of one that was split. `hashes`: see `matching.hashes`. `is_sound`: nothing is missing, as far as one sees
+    at once.
     """
 
     track_id: int | None
@@ -35,6 +36,7 @@ class Named:
     album: str | None
     written: tuple[str, ...] = ()
     hashes: tuple[int | None, int | None] | None = None
+    is_sound: bool = False
 
     def called(self, artists: tuple[str, ...]) -> "Named":
         return replace(self, artists=artists, written=self.artists, hashes=None)
@@ -62,24 +64,22 @@ def parse(record: Record, cells: Cells, listener: str | None, known: Known) -> L
     `known`: what earlier rows named, to which that of the row is added.
     """
     read = cells.values.get
-    names = (read("track_id"), read("external_id") or (), read("isrc"), artists_of(cells), read("track"), read("album"))
+    artists = artists_of(cells) if "featured_artist" in cells.values else read("artist") or ()
+    names = read("track_id"), read("external_id") or (), read("isrc"), artists, read("track"), read("album")
     named = known.get(names)
     if named is None:
         if len(known) >= MOST_KNOWN:
             known.clear()
         named = known[names] = Named(*names)
+        has_names = bool(artists and named.track) and len(artists) <= MOST_ARTISTS
+        named.is_sound = has_names or bool(not artists and (named.track_id or named.external_ids or named.isrc))
     at: Any = read("played_at")
     who: Any = read("listener") or listener
-    if at is None or at <= 0 or at in times.UNSET or not who or cells.faults or not _is_sound(named):
+    if at is None or at <= 0 or at in times.UNSET or not who or cells.faults or not named.is_sound:
         _refuse(cells, named, at, who)
     cut = record.to_minute or type(at) is times.Minute
     own = read("listened_ms"), read("client_id")
     return Listen(record.line, record.member, named, who, int(at) if cut else at, *own, cut)
-
-
-def _is_sound(named: Named) -> bool:
-    has_names = bool(named.artists and named.track) and len(named.artists) <= MOST_ARTISTS
-    return has_names or bool(not named.artists and (named.track_id or named.external_ids or named.isrc))
 
 
 def _refuse(cells: Cells, named: Named, at: int | None, listener: str | None) -> None:

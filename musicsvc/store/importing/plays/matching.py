@@ -18,7 +18,7 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.merged import ARTIST, TRACK
 from musicsvc.store.engine.name_keys import caseless_key, closest, name_key
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.importing.plays.listen_rows import Listen, Named
+from musicsvc.store.importing.plays.listen_rows import MOST_KNOWN, Listen, Named
 from musicsvc.store.models import Album, DroppedPlay, Merged, MergedCredit, Play, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID
@@ -52,11 +52,16 @@ Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded nam
 
 @dataclass(slots=True)
 class CatalogIndex:
-    """All artists of the catalog by case-folded name, and the tracks of the artists that earlier batches named."""
+    """All artists of the catalog by case-folded name, and the tracks of the artists that earlier batches named.
+
+    `found`: the tracks that earlier rows named by artists and track. What is created later does not change them: a
+    track is created only if none is alike.
+    """
 
     manager: int | None  # the account whose artists and tracks are preferred
     artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
     tracks: Tracks = field(default_factory=dict)
+    found: dict[Named, int] = field(default_factory=dict)
     _created: list[Artist] = field(default_factory=list)  # by the import
 
     def add(self, artists: Iterable[Artist]) -> None:
@@ -82,7 +87,18 @@ class CatalogIndex:
         for artist in self._created:
             self.artists[caseless_key(artist.name)].remove(artist)
         self._created.clear()
+        self.forget_tracks()
+
+    def forget_tracks(self) -> None:
         self.tracks.clear()
+        self.found.clear()
+
+    def remember(self, found: Mapping[Named, int | None]) -> None:
+        """Remember what was found for rows by names alone."""
+        if len(self.found) > MOST_KNOWN:
+            self.found.clear()
+        by_names = (row for row in found if row.track_id is None and not (row.external_ids or row.isrc))
+        self.found |= {row: track for row in by_names if (track := found[row])}
 
 
 def load(manager: int | None) -> CatalogIndex:
@@ -99,7 +115,7 @@ class TrackLookup:
         """Load the tracks that the rows may name. Call in a transaction."""
         self.created = CatalogIndex(catalog.manager)
         self._catalog = catalog
-        self._found: dict[Named, int | None] = {}  # what `find` returned
+        self.found: dict[Named, int | None] = {}  # what `find` returned
         ids = {each.track_id for each in rows if each.track_id is not None}
         self._ids = ids - tracks.missing(ids)
         external_ids = {each for row in rows for each in row.external_ids}
@@ -115,9 +131,9 @@ class TrackLookup:
 
     def find(self, named: Named) -> int | None:
         """Return the id of the track, None if no track matches, AMBIGUOUS if several differ only in case."""
-        if named not in self._found:
-            self._found[named] = self._find(named)
-        return self._found[named]
+        if named not in self.found:
+            self.found[named] = self._find(named)
+        return self.found[named]
 
     def _find(self, named: Named) -> int | None:
         if named.track_id is not None:
@@ -141,7 +157,7 @@ class TrackLookup:
 
     def add_codes(self, track: int, *codes: Code) -> None:
         """Let later rows of the batch find a created track, also by its external id and ISRC, if it has them."""
-        self._found.clear()
+        self.found.clear()
         self._by_code |= {code: track for code in codes if code[1] is not None}
 
     def ambiguous_ids(self, named: Named) -> list[int]:
@@ -269,21 +285,21 @@ class KnownPlays:
         `people`: the ids of listeners that exist.
         """
         self._people = people
-        self._plays: dict[tuple[int, int | None], list[StoredPlay]] = defaultdict(list)
+        self.plays: dict[tuple[int, int | None], list[StoredPlay]] = defaultdict(list)
         slots = {listen.played_at // SLOT for listen in listens}
         for slot, *values in _stored(slots, [*people.values()], run) if people else ():
             play = StoredPlay(*values)
             if not play.track or hash_of(play.names_hash) == play.names_hash:  # `minutes.NearPlays` has the others
-                self._plays[slot, play.listener].append(play)
+                self.plays[slot, play.listener].append(play)
 
     def has(self, listen: Listen, lookup: TrackLookup) -> bool:
         """Return whether the row repeats a stored play.
 
         It repeats a play that was imported with the same names, or whose track now matches the row's ids or names.
         """
-        if not self._plays or listen.named.track_id is not None:
+        if listen.named.track_id is not None:
             return False
-        stored = self._plays.get((listen.played_at // SLOT, self._people.get(listen.listener)), ())
+        stored = self.plays.get((listen.played_at // SLOT, self._people.get(listen.listener)), ())
         if not stored:
             return False
         names = hashes(listen)

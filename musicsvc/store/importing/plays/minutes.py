@@ -57,14 +57,15 @@ class NearPlays:
 
         `people`: the ids of listeners that exist.
         """
+        # `is_needed`: whether times are cut to the minute; otherwise there is nothing to find or to store.
         self.taken: set[str] = set()  # ids of those for which rows of the batch stand
         self._lookup, self._earlier = lookup, earlier
-        self._plays: dict[tuple[str, Name, int], list[NearPlay]] = defaultdict(list)  # by listener, name and minute
+        self.plays: dict[tuple[str, Name, int], list[NearPlay]] = defaultdict(list)  # by listener, name and minute
         is_cut, ids = any(each.to_minute for each in listens), [*people.values()]
         own = {each.played_at // SLOT for each in listens}
         slots = {slot + near for slot in own for near in range(-BEYOND, BEYOND * is_cut + 1)}
-        self._is_needed = is_cut or (bool(ids) and bool(_cut(slots, ids)))
-        if self._is_needed and ids:
+        self.is_needed = is_cut or (bool(ids) and bool(_cut(slots, ids)))
+        if self.is_needed and ids:
             named = {name for each in listens for name in self._names(each)}
             tracks, hashes = ([number for kind, number in named if kind == of] for of in ("track", "names"))
             names = {number: name for name, number in people.items()}
@@ -83,16 +84,14 @@ class NearPlays:
     def _add(self, play: NearPlay) -> None:
         play.free = play.id not in self.taken and not self._earlier.has(play.id)
         for name in ("track", play.track), ("names", matching.hash_of(play.names_hash) or 0):
-            self._plays[play.name, name, play.played_at // MINUTE].append(play)
+            self.plays[play.name, name, play.played_at // MINUTE].append(play)
 
     def find(self, listen: Listen) -> NearPlay | None:
         """Return the play for which the row stands or which it replaces, or None if there is none."""
-        if not self._plays:
-            return None
         first, own = _first(listen), matching.stored_hash(listen)
         found: list[NearPlay] = []
         for name, minute in product(self._names(listen), (first // MINUTE, first // MINUTE + 1)):
-            for play in self._plays.get((listen.listener, name, minute), ()):
+            for play in self.plays.get((listen.listener, name, minute), ()):
                 if first <= play.played_at < first + MINUTE and (play.free if listen.to_minute else is_cut(play)):
                     if (play.played_at, play.names_hash) == (listen.played_at, own):
                         return play
@@ -107,12 +106,11 @@ class NearPlays:
 
     def store(self, listen: Listen, track: int, place: int) -> None:
         """Add the play of a row that the batch stores."""
-        if self._is_needed:
-            names = matching.stored_hash(listen)
-            play = NearPlay(listen.listener, track, listen.played_at, names, listen.duration_ms, place=place)
-            self._add(play)
-            if listen.to_minute:
-                self.take(play)
+        names = matching.stored_hash(listen)
+        play = NearPlay(listen.listener, track, listen.played_at, names, listen.duration_ms, place=place)
+        self._add(play)
+        if listen.to_minute:
+            self.take(play)
 
     def replace(self, play: NearPlay, listen: Listen) -> Listen:
         """Let the row replace the play, whose length it takes over if it has none. Return the row."""

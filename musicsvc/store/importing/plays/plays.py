@@ -99,6 +99,7 @@ class MissingCreator:
     def add_to(self, catalog: CatalogIndex) -> None:
         """Add the collected artists and tracks to the index, so that later batches find them."""
         catalog.tracks |= self._lookup.fresh
+        catalog.remember(self._lookup.found)
         catalog.add_created(self.artists)
         for created in self.tracks:
             catalog.add_track(created.track, created.artists)
@@ -193,19 +194,22 @@ class Plays(Kind[Listen]):
         known, kept_from = KnownPlays(batch, people, scope.run), blocks.progress().kept_from * DAY
         near = NearPlays(batch, people, scope.run, lookup, self._taken)
         found = FoundPlays(taken=near.taken)
+        latest, tracks = scope.now + ingest.AHEAD, self._catalog.found
         for place, listen in enumerate(batch):
-            if reason := ingest.refuse_time(listen.played_at, kept_from, scope.now):
-                found.refused[place] = RefusedError(reason)
+            if not kept_from <= listen.played_at <= latest:
+                reason = ingest.refuse_time(listen.played_at, kept_from, scope.now)
+                found.refused[place] = RefusedError(str(reason))
                 continue
-            repeated = known.has(listen, lookup)
-            play = near.find(listen) if listen.to_minute or not repeated else None
+            repeated = known.plays and known.has(listen, lookup)
+            play = near.find(listen) if near.plays and (listen.to_minute or not repeated) else None
             if repeated or play is not None:
                 if self._is_first(listen.client_id, found) and play is not None:
                     _meet(play, listen, near, found)
-            elif track := self._track(listen.named, lookup, creator):
-                if self._is_first(listen.client_id, found):
+            elif track := tracks.get(listen.named) or self._track(listen.named, lookup, creator):
+                if listen.client_id is None or self._is_first(listen.client_id, found):
                     found.matched[place] = listen, track
-                    near.store(listen, track, place)
+                    if near.is_needed:
+                        near.store(listen, track, place)
             else:
                 found.refused[place] = _unknown(listen.named, lookup.ambiguous_ids(listen.named))
         return found
@@ -238,7 +242,7 @@ class Plays(Kind[Listen]):
             elif track in missing:
                 found.refused[place] = _unknown(listen.named, ())
                 del found.matched[place]
-            self._catalog.tracks.clear()
+            self._catalog.forget_tracks()
 
     def _remember(self, creator: MissingCreator, found: FoundPlays) -> None:
         creator.add_to(self._catalog)
@@ -286,9 +290,12 @@ def _record(matched: Collection[tuple[Listen, int]], people: Mapping[str, int], 
 
 
 def _row(listen: Listen, track: int, listener: int, scope: Scope) -> PlayRow:
-    key, slot = matching.client_key(listen, track, listener), listen.played_at // SLOT
-    names = matching.stored_hash(listen)
-    return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, scope.run, names, scope.now)
+    _, _, named, _, at, length, client_id, to_minute = listen
+    if client_id is None and named.hashes and not to_minute:
+        key, names = ingest.WITHOUT_ID, named.hashes[0]
+    else:
+        key, names = matching.client_key(listen, track, listener), matching.stored_hash(listen)
+    return PlayRow(at // SLOT, track, listener, key, at, length, 0, scope.run, names, scope.now)
 
 
 def _counts(valid: Sequence[Listen], creator: MissingCreator, new: int) -> dict[str, Counts]:
