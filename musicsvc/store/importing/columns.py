@@ -22,7 +22,6 @@ SAMPLE = 500  # rows
 SAMPLE_CELLS = 50_000
 SAMPLE_PIECES = 4  # between which the reader pauses: about 2 MiB
 MOST_KNOWN, LONGEST_KNOWN = 2048, 64  # texts of a column whose meaning is kept, and their characters
-TITLED = "track"  # a column of this name beside one with titles holds numbers
 DATE_FORMATS = {"YYYY-MM-DD": "YMD", "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
 
 
@@ -116,12 +115,12 @@ class Use:
     is_shared: bool = False
     known: dict[str, Any] = field(default_factory=dict)
 
-    def keep(self, text: str, meaning: Any) -> None:
-        """Remember what a short text means. All texts are forgotten if there are many."""
-        if len(text) <= LONGEST_KNOWN:
+    def keep(self, cell: Any, meaning: Any) -> None:
+        """Remember what a cell means if it is a short text. All are forgotten if there are many."""
+        if isinstance(cell, str) and len(cell) <= LONGEST_KNOWN:
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
-            self.known[text] = meaning
+            self.known[cell] = meaning
 
 
 class Columns:
@@ -202,7 +201,7 @@ class Columns:
         spare: dict[str, str] = {}  # why a column is not used, although a field has such a name
         for name in self.fields:
             taken = next((column for column, field in self.mapped.items() if field == name), None)
-            for column in _candidates(keys, name, self._synonyms.get(name, ""), found):
+            for column in headings.candidates(keys, name, self._synonyms.get(name, ""), found):
                 exact = self._named.get(column) == name
                 if taken is not None and name != FEATURED:
                     spare.setdefault(column, f"{cut(taken)} is read as {name}")
@@ -233,7 +232,7 @@ class Columns:
         self._found = {each.column: each.field for each in guesses}
         self._parsers |= {each.field: each.parse for each in guesses if each.field and each.parse}
         self._uses, self._filling = {}, {}
-        self._use(names)
+        self._use(dict.fromkeys(names, True), ())
 
     def _fitted(self, column: str, name: str, rows: Iterable[Record]) -> Fitted:
         """Return how the cells of a column are read for a field."""
@@ -296,35 +295,34 @@ class Columns:
         values, uses = cells.values, self._uses
         lists: dict[str, list[Any]] = {}
         row, notes = self.dividing.divide(row, blanks)
-        if not row.keys() <= uses.keys():
-            self._use(column for column, value in row.items() if not _is_empty(value, blanks))
+        self._use(row, blanks)
         for column, value in row.items():
             if value is None or value == "" or value in blanks:
                 continue
             use = uses[column]
             if use.name is None:
-                if column in self.unread and not is_blank(value):
-                    self.unread[column].count += 1
+                if unread := self.unread.get(column):
+                    unread.count += not is_blank(value)
             elif type(value) is str and value in use.known:
                 values[use.name] = use.known[value]
             else:
-                cell = without_controls(value) if use.is_name else value
-                notes = notes if cell == value else {*notes, "controls_dropped"}
+                if use.is_name and (cleaned := without_controls(value)) != value:
+                    value, notes = cleaned, {*notes, "controls_dropped"}  # noqa: PLW2901 - cleaned
                 if use.is_shared:
-                    lists.setdefault(use.name, []).append(cell)
-                else:
-                    is_valid = self._parse(cells, use.name, [cell] if use.several else cell)
-                    if is_valid and type(value) is str and cell == value:
-                        use.keep(value, values[use.name])
+                    lists.setdefault(use.name, []).append(value)
+                elif self._parse(cells, use.name, [value] if use.several else value):
+                    use.keep(value, values[use.name])
         for name, several_cells in lists.items():
             self._parse(cells, name, several_cells)
         cells.notes = tuple(notes)
         return cells
 
-    def _use(self, columns: Iterable[str]) -> None:
-        """Decide on the use of columns of which no row was read yet."""
-        for column in columns:
-            if column not in self._uses:
+    def _use(self, row: Mapping[str, Any], blanks: Collection[str]) -> None:
+        """Decide on the use of columns of which no cell was read yet."""
+        if row.keys() <= self._uses.keys():
+            return
+        for column, value in row.items():
+            if column not in self._uses and value is not None and value != "" and value not in blanks:
                 name = self._found[column] = self.field(column)
                 field = None if name is None else self.fields[name]
                 use = self._uses[column] = Use(
@@ -348,33 +346,10 @@ class Columns:
         return True
 
 
-def _candidates(keys: Mapping[str, Sequence[str]], field: str, synonyms: str, taken: Collection[str]) -> list[str]:
-    """Return the columns that may fill a field, the best first. `keys`: see `headings.keys`, by column."""
-    is_titled = not {"title", "titel", "name"}.isdisjoint(key for each in keys.values() for key in each)
-
-    def is_number(column: str) -> bool:
-        """Return True if a column `Track` stands beside `Title`, as music players export them: the track's number."""
-        return is_titled and "".join(headings.words(column)) == TITLED
-
-    ranks = {key: rank for rank, key in enumerate(headings.known(field, synonyms))}
-    if field == "track_number" and is_number(TITLED):
-        ranks["track"] = len(ranks)
-    found = []
-    for place, (column, forms) in enumerate(keys.items()):
-        own = [ranks[key] for key in forms if key in ranks]
-        if own and column not in taken and not (field == TITLED and is_number(column)):
-            found.append((column != field, own[0], place, column))
-    return [column for *_, column in sorted(found)]
-
-
 def _cells(rows: Iterable[Record], column: str) -> list[tuple[int, Any]]:
     """Return line and value of the cells of a column that are not empty."""
     found = ((row.line, row.values.get(column)) for row in rows)
     return [(line, value) for line, value in found if not is_blank(value)]
-
-
-def _is_empty(value: Any, blanks: Collection[str]) -> bool:
-    return value is None or value == "" or value in blanks
 
 
 def shown(value: Any) -> str:

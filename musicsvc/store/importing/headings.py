@@ -7,7 +7,7 @@ docs/import.md names the pages that describe them. Of several columns for a fiel
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from musicsvc.store.catalog.fields import COLUMNS
@@ -30,6 +30,7 @@ FOLLOWS = {
 }
 # Units of durations. A heading may name one: `Duration (ms)`, `length_seconds`, `Dauer in Sekunden`.
 UNITS = durations.UNITS | dict.fromkeys(("mm", "ss", "hh", "hhmmss", "mmss"), 0)  # not told: `Length (mm:ss)`
+TITLED = "track"  # a column of this name beside one with titles holds numbers
 JOINTS = {"in", "the", "of"}
 # Columns whose ids tell how many names the column for a field has.
 COUNTS = {
@@ -90,3 +91,22 @@ def known(field: str, synonyms: str) -> tuple[str, ...]:
     """Return the forms of the headings for a field, the best first: its own name, then the synonyms."""
     names: Iterable[str] = (field, *synonyms.split(","))
     return tuple(dict.fromkeys("".join(words(name)) for name in names))
+
+
+def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, taken: Collection[str]) -> list[str]:
+    """Return the columns that may fill a field, the best first. `columns`: with their `keys`."""
+    is_titled = not {"title", "titel", "name"}.isdisjoint(key for each in columns.values() for key in each)
+
+    def is_number(column: str) -> bool:
+        """Return True if a column `Track` stands beside `Title`, as music players export them: the track's number."""
+        return is_titled and "".join(words(column)) == TITLED
+
+    ranks = {key: rank for rank, key in enumerate(known(field, synonyms))}
+    if field == "track_number" and is_number(TITLED):
+        ranks["track"] = len(ranks)
+    found = []
+    for place, (column, forms) in enumerate(columns.items()):
+        own = [ranks[key] for key in forms if key in ranks]
+        if own and column not in taken and not (field == TITLED and is_number(column)):
+            found.append((column != field, own[0], place, column))
+    return [column for *_, column in sorted(found)]
