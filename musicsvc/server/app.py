@@ -45,7 +45,7 @@ from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks.uploads import Place
 
-JOB_SECONDS = 1.0
+JOB_SECONDS, TRIM_SECONDS = 1.0, 30.0
 REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
 REPORTS_LIFETIME = 5 * SECOND
 
@@ -133,6 +133,7 @@ class App:
             Periodic("checking the place of the database", self._freshness.check, every=JOB_SECONDS),
             Periodic("looking for changes by other programs", self._freshness.check_others, every=JOB_SECONDS),
             Periodic("ending processes that draw nothing", self._drawer.end_idle, every=JOB_SECONDS),
+            Periodic("returning free memory", resources.return_free_memory, every=TRIM_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,

@@ -1,5 +1,6 @@
 """The memory of a server process, the time of its garbage collection, and its open files, which limit connections."""
 
+import asyncio
 import ctypes
 import gc
 import sys
@@ -26,6 +27,13 @@ def return_large_blocks() -> None:
             library = ctypes.CDLL(None)
             library.mallopt(M_MMAP_THRESHOLD, LARGE)
             library.mallopt(M_TRIM_THRESHOLD, KEPT)
+
+
+async def return_free_memory() -> None:
+    """Make malloc return the pages to the system that lie free between blocks in use."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # a C library other than glibc
+            await asyncio.to_thread(ctypes.CDLL(None).malloc_trim, 0)
 
 
 def freeze_objects() -> None:
