@@ -16,7 +16,6 @@ from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.logs import setup as log_setup
-from musicsvc.server.logs.writer import LineWriter
 from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.network.tls import Configuration
 from musicsvc.server.process import resources
@@ -63,47 +62,59 @@ def serve(
         sys.setswitchinterval(TURN_SECONDS)
         source = Source(settings, load or (lambda: settings))
         listener = listen(settings.server.host, settings.server.port)
-        root, workers = source.current.root(listener), settings.server.workers
-        with SharedMetrics.create(workers) as shared, log_setup.started(settings.log, clock, threaded=False) as writer:
-            if workers > 1:
-                import_worker()  # once for all
+        if settings.server.workers > 1:
+            import_worker()  # once for all
 
-            def check() -> None:
-                worker = import_worker()
-                (check_database or partial(worker.check, settings))()
+        def check() -> None:
+            worker = import_worker()
+            (check_database or partial(worker.check, settings))()
 
-            def work(number: int, link: socket.socket) -> None:
-                import_worker().serve(source.current, clock, listener, shared and shared.join(number), link, demo)
+        def begun() -> None:
+            ready(source.current.root(listener))
+            undo.pop_all()  # the signals stay blocked until the process exits
 
-            def reload() -> str:
-                return _reload(source, supervisor, writer, lambda: tell(source.current.listening(listener)))
+        _supervise(source, clock, listener, check, begun, demo, reloads=load is not None)
 
-            on_exit = None if shared is None else shared.worker_exited
-            manager = ServiceManager.of_process(f"Serving {root}")
-            supervisor = Supervisor(
-                work, workers, listener, reload if load is not None else None, on_exit, manager, source.patience
-            )
-            supervisor.begin(check)
-            with file_locks.serving(settings.place, listener.getsockname()[1]) as tell:
+
+def _supervise(
+    source: "Source",
+    clock: Clock,
+    listener: socket.socket,
+    check: Callable[[], None],
+    begun: Callable[[], None],
+    demo: "DemoState | None",
+    *,
+    reloads: bool,
+) -> None:
+    """Run workers that serve requests on the listener. `reloads`: replace them on SIGHUP by some with new settings."""
+    settings = source.current.settings
+    workers = settings.server.workers
+    with SharedMetrics.create(workers) as shared, log_setup.started(settings.log, clock, threaded=False) as writer:
+
+        def work(number: int, link: socket.socket) -> None:
+            import_worker().serve(source.current, clock, listener, shared and shared.join(number), link, demo)
+
+        def reload() -> str:
+            before = source.current
+            if not source.reload():
+                return REFUSED
+            if supervisor.replace_workers():
+                log_setup.change(writer, source.current.settings.log)
                 tell(source.current.listening(listener))
-                ready(root)
-                undo.pop_all()  # the signals stay blocked until the process exits
-                supervisor.run()
+                log.info(RELOADED)
+                return RELOADED
+            source.current = before
+            log.error("%s: a worker process did not start", REFUSED)
+            return REFUSED
 
-
-def _reload(source: "Source", supervisor: Supervisor, writer: LineWriter, tell: Callable[[], None]) -> str:
-    """Replace the workers by some with new settings. Return the outcome."""
-    before = source.current
-    if not source.reload():
-        return REFUSED
-    if supervisor.replace_workers():
-        log_setup.change(writer, source.current.settings.log)
-        tell()
-        log.info(RELOADED)
-        return RELOADED
-    source.current = before
-    log.error("%s: a worker process did not start", REFUSED)
-    return REFUSED
+        on_exit = shared.worker_exited if shared is not None else None
+        manager = ServiceManager.of_process(f"Serving {source.current.root(listener)}")
+        supervisor = Supervisor(work, workers, listener, reload if reloads else None, on_exit, manager, source.patience)
+        supervisor.begin(check)
+        with file_locks.serving(settings.place, listener.getsockname()[1]) as tell:
+            tell(source.current.listening(listener))
+            begun()
+            supervisor.run()
 
 
 def import_worker() -> Any:

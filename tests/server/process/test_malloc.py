@@ -34,3 +34,25 @@ def test_freed_blocks_of_100_kb_go_back_to_the_system_though_smaller_ones_stay()
     full, left = map(int, output.stdout.split())
     assert full > 90 * MIB
     assert left < 20 * MIB
+
+
+FRAGMENTED = """
+import asyncio, os
+from pathlib import Path
+from musicsvc.server.process import resources
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+blocks = [bytes(40_000) for _ in range(2_000)]
+blocks = [block for at, block in enumerate(blocks) if at % 10 == 0]
+before = resident()
+asyncio.run(resources.return_free_memory())
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no malloc_trim")
+def test_pages_that_are_free_between_blocks_go_back_to_the_system_when_asked() -> None:
+    output = subprocess.run([sys.executable, "-c", FRAGMENTED], check=True, capture_output=True, text=True)
+    assert int(output.stdout) > 40 * MIB
