@@ -89,14 +89,14 @@ class AccountOverview(NamedTuple):
 def build(dashboard: Dashboard, now: int) -> AccountOverview:
     """Return the overview of an account whose figures are given. Call in a transaction."""
     account, window = dashboard.subject, dashboard.figures.window
-    found = trends.read(account.id, window, now, MOST)
+    found = trends.read(account.id, window, now, SHOWN, MOST)
     month = to_date(window.end - 1).replace(day=1)
     after = (month + timedelta(days=31)).replace(day=1)
     released = _released(account.id, month.isoformat(), after.isoformat())
     return AccountOverview(
         dashboard,
-        _movers(found.up[:SHOWN]),
-        _movers(found.down[:SHOWN]),
+        _movers(found.up),
+        _movers(found.down),
         month,
         len(released),
         _releases(released[:MOST], window),

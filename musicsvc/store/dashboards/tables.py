@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from pyroaring import BitMap64
 
 from musicsvc.store.dashboards import catalog_search
-from musicsvc.store.engine import sql
 from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.insights import engagement, export_rows, figures, scopes, tops
 from musicsvc.store.insights.export_rows import ExportRow
@@ -69,11 +68,11 @@ def _ids(user_id: int, selection: Selection) -> BitMap64:
 
 def _most_played(kind: int, own: BitMap64, window: Window, count: int) -> list[int] | None:
     """Return the `count` most played ones of many, or None if all must be compared."""
-    reader = Reader(window, all_time=False)
-    ids = [*own]
-    span = range(ids[0], ids[-1] + 1) if sql.is_dense(ids) else ids
-    within, _ = tops.read(window, kind, span, 2 * count, 1)
-    return tops.best(within, Bounds(), count, lambda some: reader.plays(kind, [each for each in some if each in own]))
+    within, _ = tops.read(window, kind, [*own], 2 * count, 1)
+    plays = Reader(window, all_time=False).plays  # of many ids also those between them
+    return tops.best(
+        within, Bounds(), count, lambda some: {each: of for each, of in plays(kind, some).items() if each in own}
+    )
 
 
 def _order(ids: BitMap64, selection: Selection, window: Window) -> list[int]:

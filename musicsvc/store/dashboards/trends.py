@@ -47,15 +47,15 @@ class Trends(NamedTuple):
     passed: list[int]
 
 
-def read(user_id: int, window: Window, now: int, most: int) -> Trends:
-    """Return the trends of an account's tracks, at most `most` of each kind. Milestones: the highest first."""
+def read(user_id: int, window: Window, now: int, movers: int, most: int) -> Trends:
+    """Return the trends of an account's tracks: `movers` in each direction, and the `most` highest milestones."""
     ((count, first, last),) = _range(user_id)
     if not count:
         return Trends([], [], [])
     dense = last - first < sql.DENSE * count
     tracks = range(first, last + 1) if dense else [track for (track,) in _ids(user_id)]
     found = _Build(user_id, window, tracks)
-    up, down = found.movers(most) if window.compared_with else ([], [])
+    up, down = found.movers(movers) if window.compared_with else ([], [])
     return Trends(up, down, found.passed(Window("", window.end, max(window.end, day_of(now + AHEAD) + 1)), most))
 
 
@@ -69,14 +69,15 @@ class _Build:
 
     def movers(self, most: int) -> tuple[list[Change], list[Change]]:
         """Return the tracks whose plays grew most, and those whose plays fell most."""
-        within, window, before = self._within, self._window.before, self._read(self._window.before)
-        up = tops.best(within, before, most, partial(self._differ, 1))
-        if up is None:
-            up = tops.best(self._read(self._window, every=True), before, most, partial(self._differ, 1))
-        down = tops.best(before, within, most, partial(self._differ, -1))
-        if down is None:
-            down = tops.best(self._read(window, every=True), within, most, partial(self._differ, -1))
-        return [self._changes[each] for each in up or ()], [self._changes[each] for each in down or ()]
+        before = self._read(self._window.before)
+        up = self._most_changed(1, self._window, self._within, before, most)
+        return up, self._most_changed(-1, self._window.before, before, self._within, most)
+
+    def _most_changed(self, sign: int, window: Window, more: Bounds, less: Bounds, most: int) -> list[Change]:
+        found = tops.best(more, less, most, partial(self._differ, sign))
+        if found is None:
+            found = tops.best(self._read(window, every=True), less, most, partial(self._differ, sign))
+        return [self._changes[each] for each in found or ()]
 
     def _read(self, window: Window, *, every: bool = False) -> Bounds:
         found, least = tops.read(window, TRACK, self._tracks, 0 if every else POPULAR, CHANCE)

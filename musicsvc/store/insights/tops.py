@@ -7,7 +7,7 @@ be known exactly, and whether the result is certain; if it is not, all rows are 
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from musicsvc.store.engine import sql
@@ -30,22 +30,17 @@ class Bounds:
     def __init__(self) -> None:
         self.rest = 0
         self.low: dict[int, int] = defaultdict(int)
-        self._known: dict[int, int] = defaultdict(int)  # what their rows that were read have of `rest`
+        self.known: dict[int, int] = defaultdict(int)  # what their rows that were read have of `rest`
 
     def add(self, rows: Collection[Sequence[int]], periods: int, least: int) -> None:
         """Add those of the rows of some periods that have at least `least` plays: id, sum of plays, number of rows."""
         self.rest += periods * (least - 1)
         for each, plays, number in rows:
             self.low[each] += plays
-            self._known[each] += number * (least - 1)
+            self.known[each] += number * (least - 1)
 
     def high(self, each: int) -> int:
-        return self.low.get(each, 0) + self.rest - self._known.get(each, 0)
-
-    def highs(self) -> Iterable[tuple[int, int]]:
-        """Return the ids in `low` with `high`."""
-        rest, known = self.rest, self._known
-        return ((each, plays + rest - known[each]) for each, plays in self.low.items())
+        return self.low.get(each, 0) + self.rest - self.known.get(each, 0)
 
 
 def read(window: Window, kind: int, ids: Ids, popular: int, power: float) -> tuple[Bounds, int]:
@@ -58,20 +53,14 @@ def read(window: Window, kind: int, ids: Ids, popular: int, power: float) -> tup
     periods = Reader(window, all_time=False).periods if window.days else []
     if periods and popular:
         last = sorted(periods)[-2:][0]  # today is not over
-        rows, values = _rows([last], kind, ids)
+        rows, values = counts.dense_rows([last], kind, ids)
         ((plays,),) = fetch(PLAYS.format(rows=rows), *values, popular) or ((0,),)
         days = window.days / counts.DAYS[last >> counts.LEVEL_SHIFT]
         least = max(2, 1 + int((days * plays) ** power / len(periods)))
     if periods:
-        rows, values = _rows(periods, kind, ids)
+        rows, values = counts.dense_rows(periods, kind, ids)
         found.add(fetch(SUMS.format(rows=rows), *values, least), len(periods), least)
     return found, least
-
-
-def _rows(periods: Collection[int], kind: int, ids: Ids) -> tuple[str, list[Any]]:
-    if isinstance(ids, range):
-        return counts.rows_between(periods, (kind << counts.ID_BITS) + ids.start, (kind << counts.ID_BITS) + ids.stop)
-    return counts.rows(periods, kind, ids)
 
 
 def among(ids: Ids) -> tuple[str, list[Any]]:
@@ -89,7 +78,7 @@ def best(
 
     `exactly`: returns the differences of those ids that may be returned. Returns None if the bounds are not enough.
     """
-    pairs = [(high - less.low.get(each, 0), each) for each, high in more.highs()]
+    pairs = [(low + more.rest - more.known[each] - less.low.get(each, 0), each) for each, low in more.low.items()]
     found: list[tuple[int, int]] = []
     first, size = 0, FIRST_READ
     while some := heapq.nlargest(first + size, pairs)[first:]:

@@ -102,7 +102,7 @@ def test_movers_and_milestones_are_those_of_a_full_count(
     plays = draw(seed)
     own = store.write(partial(fill, plays)).result()
     for days in windows():
-        found = store.read(partial(trends.read, own, days, NOW, MOST)).result()
+        found = store.read(partial(trends.read, own, days, NOW, MOST, MOST)).result()
         assert found == expected(plays, days), days.name
     assert ways >= ({(True, True), (True, False), (False, True)} if seed % 2 == 0 else {(True, False), (False, True)})
 
