@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple, NoReturn, TypeVar
 
 from musicsvc.clock import Clock
@@ -47,6 +48,7 @@ PER = {seconds: f"{'an' if name == 'hour' else 'a'} {name}" for name, seconds in
 UNITS = ((3600, "hour"), (60, "minute"))
 HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 LINES = "".join(f"{name}: %s\r\n" for name in HEADERS)
+MOST_TOKENS = 4096  # whose hits are kept
 PATIENCE_SECONDS = 2.0
 PURGE_SECONDS = 5.0
 WARNING_SECONDS = 300.0  # between two warnings; the shared counter may fail and recover repeatedly
@@ -205,6 +207,7 @@ class RateLimiter:
         self._session = _limit("session", settings.session)
         self._downloads = _limit("downloads", settings.exports)
         self._sign_in = _limit("sign_in", settings.sign_in)
+        self._of_token = lru_cache(MOST_TOKENS)(lambda token_id: (Hit(self._token, str(token_id)),))
         self._endpoint_limits = {
             RateLimit.REGISTER: _limit("register", settings.registrations),
             RateLimit.PASSWORD_LINKS: _limit("password_links", settings.password_links),
@@ -288,7 +291,7 @@ class RateLimiter:
         if undone:
             await self._counter.uncount(undone)
 
-    def hits(self, route: Route, call: Call) -> list[Hit]:
+    def hits(self, route: Route, call: Call) -> Sequence[Hit]:
         """Return the rate limits of a request, each with the token or the address that it counts for."""
         if route.family is Family.PAGE:
             hits = [] if call.session_id is None else [Hit(self._session, str(call.account_id))]
@@ -298,36 +301,28 @@ class RateLimiter:
                 hits.append(Hit(self._endpoint_limits[route.limit], client_network(call.address)))
             return hits
         by_token = call.token_id is not None
-        hits = [Hit(self._token, str(call.token_id)) if by_token else Hit(self._address, client_network(call.address))]
-        if route.limit is None:
-            return hits
+        general = self._of_token(call.token_id) if by_token else (Hit(self._address, client_network(call.address)),)
         if route.limit is RateLimit.REGISTER:
-            hits.append(Hit(self._endpoint_limits[route.limit], client_network(call.address)))
-        elif by_token:
-            hits.append(Hit(self._endpoint_limits[route.limit], str(call.token_id)))
-        return hits
+            return *general, Hit(self._endpoint_limits[route.limit], client_network(call.address))
+        if route.limit is not None and by_token:
+            return *general, Hit(self._endpoint_limits[route.limit], str(call.token_id))
+        return general
 
 
 def describe(statuses: Sequence[Status]) -> str:
     """Return the rate-limit response headers as lines. `statuses`: the state of each rate limit of the request."""
-    each = [_items(status) for status in statuses]
-    tightest, (policies, left, reset) = statuses[0], each[0]
+    tightest, (policies, left) = statuses[0], _items(statuses[0])
     if len(statuses) > 1:
         tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
-        policies, left = (", ".join(items) for items in list(zip(*each, strict=True))[:2])
-        reset = _seconds(tightest.wait)
-    return LINES % (policies, left, tightest.limit.amount, tightest.remaining, reset)
+        policies, left = map(", ".join, zip(*map(_items, statuses), strict=True))
+    return LINES % (policies, left, tightest.limit.amount, tightest.remaining, _seconds(tightest.wait))
 
 
-def _items(status: Status) -> tuple[str, str, int]:
-    """Return the items of RateLimit-Policy and of RateLimit, and the seconds of X-RateLimit-Reset."""
+def _items(status: Status) -> tuple[str, str]:
+    """Return the items of RateLimit-Policy and of RateLimit."""
     limit, _, remaining, wait, _ = status
-    seconds = _seconds(wait)
-    return (
-        f'"{limit.name}";q={limit.amount};w={limit.window // SECOND}',
-        f'"{limit.name}";r={remaining};t={seconds}',
-        seconds,
-    )
+    name = limit.name
+    return f'"{name}";q={limit.amount};w={limit.window // SECOND}', f'"{name}";r={remaining};t={_seconds(wait)}'
 
 
 def _limit(name: str, written: str) -> Limit:

@@ -128,8 +128,7 @@ class ActivityWriter:
 
     @property
     def waiting(self) -> int:
-        successful, failed, refused = self._queues
-        return len(successful) + len(failed) + len(refused)
+        return sum(map(len, self._queues))
 
     @property
     def counted(self) -> int:
@@ -248,13 +247,13 @@ class ActivityWriter:
 
 def _importance(entry: Entry) -> int:
     """Return 0 for a successful call, 1 for a failed call, 2 for a refused call or an entry with totals of calls."""
-    return 2 if entry.is_count or entry.status in REFUSED else int(entry.status >= FAULTY)
+    return 2 if entry.status in REFUSED or entry.is_count else int(entry.status >= FAULTY)
 
 
 def _entry(call: Call) -> Entry:
     """Return the log entry of a call, without the query string, headers, body and full path."""
     resource, route = call.resource, call.route
-    return Entry(  # by position, in half of the time
+    values = (
         call.at,
         _printable(call.request_id, LONGEST_TEXT),
         call.account_id,
@@ -269,7 +268,9 @@ def _entry(call: Call) -> Entry:
         call.size,
         call.limits_apply,
         resource is not None and route is not None and route.private,
+        1,
     )
+    return tuple.__new__(Entry, values)  # in a third of the time
 
 
 def _printable(text: str, length: int) -> str:

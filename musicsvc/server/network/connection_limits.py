@@ -41,6 +41,7 @@ class Slot:
     address: str
     client: ClientConnections
     released: bool = False  # whether the connection has ended
+    pending: bool = False  # a request that has just arrived will probably be answered in this turn of the event loop
 
     def discard_unsent(self) -> None:
         """Let the system discard unsent data when the connection is closed."""
@@ -81,8 +82,11 @@ class ConnectionSlots:
 
     def mark_idle(self, slot: Slot) -> None:
         """Record that the connection has no request in progress. It may be closed to free its slot."""
+        slot.pending = False
         if not slot.released:
             self._idle[slot] = slot.client.idle[slot] = None
+            self._idle.move_to_end(slot)
+            slot.client.idle.move_to_end(slot)
 
     def mark_busy(self, slot: Slot) -> None:
         """Record that the connection has a request in progress. It must not be closed to free its slot."""
@@ -105,9 +109,9 @@ class ConnectionSlots:
         return self._evict(self._idle)
 
     def _evict(self, idle: OrderedDict[Slot, None]) -> bool:
-        if not idle:
+        slot = next((slot for slot in idle if not slot.pending), None)
+        if slot is None:
             return False
-        slot = next(iter(idle))
         # The system then reports the end of the connection to its transport, whatever state the transport is in.
         with suppress(OSError):
             slot.socket.shutdown(socket.SHUT_RDWR)
@@ -152,8 +156,8 @@ class Deadline:
         self._at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def set(self, seconds: float) -> None:
-        self._at = self._loop.time() + seconds
+    def set(self, seconds: float, now: float | None = None) -> None:
+        self._at = (self._loop.time() if now is None else now) + seconds
         if self._timer is not None and self._timer.when() > self._at:
             self._timer.cancel()
             self._timer = None

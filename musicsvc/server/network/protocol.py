@@ -121,10 +121,10 @@ class HttpConnection(RequestHandler):
         """Parse received bytes. Refuse a head that is too large or too late, and a body with too much framing."""
         if self._refused or self._slot.released:
             return
-        if self._at_head and not self.in_flight and not self._final and self._dispatcher.stages.offer(self, data):
-            self._offered = data
+        alone = self._at_head and self._request_count == self._answered and not self._final
+        if alone and self._dispatcher.stages.offer(self, data):
+            self._offered, self._slot.pending = data, True
             self._request_count += 1
-            self._slots.mark_busy(self._slot)
             return
         self._receive(self._withdraw() + data)
 
@@ -199,7 +199,7 @@ class HttpConnection(RequestHandler):
 
     def _withdraw(self) -> bytes:
         """Take back the offered head, if there is one, and return its bytes."""
-        head, self._offered = self._offered, None
+        head, self._offered, self._slot.pending = self._offered, None, False
         if head is None:
             return b""
         self._request_count -= 1
@@ -218,7 +218,8 @@ class HttpConnection(RequestHandler):
         assert self._unclosed is not None  # noqa: S101 - while it awaits the response
         self._offered = None
         self._unclosed.write(response)
-        self._answer_sent()
+        self._answered += 1
+        self._wait_for_request(self._settings.keepalive_timeout)
 
     def decline(self) -> None:
         """Let aiohttp parse the offered head and pass the request to the dispatcher."""
@@ -261,9 +262,9 @@ class HttpConnection(RequestHandler):
     def _wait_for_request(self, seconds: float) -> None:
         """Give the client `seconds` to send the next request. The connection is idle until the request arrives."""
         self._head_begun, self._head_size = False, 0
-        self._idle_since = self._loop.time()
+        self._idle_since = now = self._loop.time()
         self._slots.mark_idle(self._slot)
-        self._deadline.set(seconds)
+        self._deadline.set(seconds, now)
 
     async def _linger(self) -> None:
         """Wait briefly before closing, because closing while the client still sends could discard the response."""

@@ -8,12 +8,12 @@ dispatcher goes on from there.
 import asyncio
 import logging
 import re
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple, Protocol, cast
 
 from aiohttp import hdrs
-from cachetools import LRUCache
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure
@@ -33,7 +33,7 @@ log = logging.getLogger("musicsvc")
 HEADS, HEAD_BYTES = 4096, 4096  # the most that are kept, and the memory of one, about
 PLACE = "\0"  # of what differs from response to response
 LONGEST_HEAD = 2048  # bytes; longer heads are not kept
-GIVEN_ID = re.compile(rb"\r\nX-Request-Id: ?([A-Za-z0-9._~-]{1,128})(?=\r\n[^ \t])", re.IGNORECASE)
+GIVEN_ID = re.compile(rb"\r\nX-Request-Id:([\t -~]{0,256})(?=\r\n[^ \t])", re.IGNORECASE)
 LONGEST_BODY = 64 * 1024  # bytes; the dispatcher sends longer bodies in pieces, as the client reads them
 
 
@@ -122,7 +122,7 @@ class FirstSteps:
         self._clock = clock
         self._request_id = request_id
         self._notify = notify
-        self._heads: LRUCache[object, KnownHead] = LRUCache(HEADS)
+        self._heads: OrderedDict[object, KnownHead] = OrderedDict()  # the least recently used first
         self._offers: list[Offer] = []
         self.answered = 0
 
@@ -139,18 +139,21 @@ class FirstSteps:
         raw, _ = _split(raw)
         if REQUEST_ID_HEADER.lower().encode() not in raw.lower():
             self._heads[connection.origin, raw] = KnownHead(exchange)
+            if len(self._heads) > HEADS:
+                self._heads.popitem(last=False)
 
     def offer(self, connection: Connection, raw: bytes) -> bool:
         """Accept the bytes of a request if they are a head that was remembered. Return whether they are accepted."""
+        if len(raw) > LONGEST_HEAD:
+            return False
         key, request_id = (connection.origin, raw), None
-        if key not in self._heads:
-            if len(raw) > LONGEST_HEAD:
-                return False
+        known = self._heads.get(key)
+        if known is None:
             rest, request_id = _split(raw)
             key = connection.origin, rest
-            if request_id is None or key not in self._heads:
+            if request_id is None or (known := self._heads.get(key)) is None:
                 return False
-        known = self._heads[key]
+        self._heads.move_to_end(key)
         if not self._offers:
             # The version of the database must be read after all requests of this turn have arrived.
             asyncio.get_running_loop().call_soon(self._flush)
@@ -220,6 +223,8 @@ def _short_body(response: Representation, negotiation: Negotiation) -> bytes | N
 
 
 def _split(raw: bytes) -> tuple[bytes, str | None]:
-    """Return a head without its first request id that is safe to log, and that id, or None."""
+    """Return a head without its first request id, unless that is long or not in ASCII, and the id, or None."""
     found = GIVEN_ID.search(raw)
-    return (raw, None) if found is None else (raw[: found.start()] + raw[found.end() :], found[1].decode())
+    return (
+        (raw, None) if found is None else (raw[: found.start()] + raw[found.end() :], found[1].strip(b" \t").decode())
+    )

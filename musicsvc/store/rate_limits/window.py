@@ -8,7 +8,7 @@ current window. Rejected requests are not counted.
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 SECOND = 1000
@@ -28,15 +28,16 @@ class Limit:
     window: int
 
 
-class Hit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Hit:
     """A request to count against one limit. `subject` identifies the token or the network address that sent it."""
 
     limit: Limit
     subject: str
+    key: str = field(init=False, compare=False)
 
-    @property
-    def key(self) -> str:
-        return f"{self.limit.name}:{self.subject}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", f"{self.limit.name}:{self.subject}")
 
 
 class Count(NamedTuple):
