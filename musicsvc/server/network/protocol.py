@@ -8,7 +8,7 @@ import logging
 from contextlib import suppress
 from typing import Any, cast
 
-from aiohttp import HttpVersion10, HttpVersion11, hdrs
+from aiohttp import HttpVersion11, hdrs
 from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
@@ -18,9 +18,10 @@ from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
 from musicsvc.config import Server as ServerSettings
 from musicsvc.server.call import Exchange
 from musicsvc.server.network.connection_limits import ConnectionSlots, Deadline, Framing, Slot
-from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, refusal
+from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, fault_of, refusal
 from musicsvc.server.peer import served_over_https
 from musicsvc.server.request.dispatch import Dispatcher
+from musicsvc.server.request.first_steps import LONGEST_HEAD
 
 log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
@@ -28,7 +29,6 @@ WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
 HEAD_END = b"\r\n\r\n"
 QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
-VERSIONS = (HttpVersion10, HttpVersion11)
 OPTIONS: dict[str, Any] = {
     "keepalive_timeout": 10**6,  # in effect disabled: HttpConnection has its own keep-alive timeout
     "lingering_time": LINGERING_SECONDS,
@@ -157,7 +157,7 @@ class HttpConnection(RequestHandler):
         message, payload = cast("tuple[RawRequestMessage, StreamReader]", self._messages[0])
         persistent = not (message.should_close or message.upgrade) and message.version == HttpVersion11
         self._at_head = persistent and payload is EMPTY_PAYLOAD
-        if self._at_head and whole and message.method == hdrs.METH_GET:
+        if self._at_head and whole and message.method == hdrs.METH_GET and len(data) <= LONGEST_HEAD:
             self.head = data
 
     def pause_writing(self) -> None:
@@ -293,7 +293,8 @@ class HttpConnection(RequestHandler):
                 break
 
     def _on_timeout(self) -> None:
-        if self._unclosed is None or self._offered is not None:
+        answering = self._offered is not None and not self.writing_paused  # at the end of this turn
+        if self._unclosed is None or answering:
             return
         more = self._idle_since + self._settings.write_timeout - self._loop.time()
         unsent = self._has_unsent(self._unclosed)
@@ -393,15 +394,3 @@ class HttpServer(Server):
 
     def _connections_open(self) -> list[HttpConnection]:
         return [connection for connection in self.connections if isinstance(connection, HttpConnection)]
-
-
-def fault_of(message: RawRequestMessage | _ErrInfo, size: int) -> int:
-    """Return 400 for an unsupported HTTP version, 431 for a head that is too large, else 0. `size`: bytes received."""
-    if isinstance(message, _ErrInfo):
-        return 0  # aiohttp has refused it
-    if message.version not in VERSIONS:
-        return 400
-    if size <= MAX_HEAD:
-        return 0
-    head = len(message.path) + sum(len(name) + len(value) for name, value in message.raw_headers)
-    return 431 if head > MAX_HEAD else 0

@@ -3,7 +3,9 @@
 from http import HTTPStatus
 
 import orjson
-from aiohttp import hdrs
+from aiohttp import HttpVersion10, HttpVersion11, hdrs
+from aiohttp.http import RawRequestMessage
+from aiohttp.web_protocol import _ErrInfo
 
 from musicsvc.server.peer import HSTS
 from musicsvc.server.responses.responses import SERVER, new_request_id
@@ -11,6 +13,7 @@ from musicsvc.server.shapes.envelope import JSON_TYPE
 
 MAX_HEAD = 32 * 1024
 INTERNAL = 500
+VERSIONS = (HttpVersion10, HttpVersion11)
 TEXTS = {
     400: "The request is not valid HTTP.",
     408: "The request did not arrive in time.",
@@ -19,6 +22,18 @@ TEXTS = {
 }
 NOT_ENCRYPTED = "This port expects HTTPS: begin the address with https:// in place of http://."
 BUSY = "Too many connections are open. Try again in a second."
+
+
+def fault_of(message: RawRequestMessage | _ErrInfo, size: int) -> int:
+    """Return 400 for an unsupported HTTP version, 431 for a head that is too large, else 0. `size`: bytes received."""
+    if isinstance(message, _ErrInfo):
+        return 0  # aiohttp has refused it
+    if message.version not in VERSIONS:
+        return 400
+    if size <= MAX_HEAD:
+        return 0
+    head = len(message.path) + sum(len(name) + len(value) for name, value in message.raw_headers)
+    return 431 if head > MAX_HEAD else 0
 
 
 def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:

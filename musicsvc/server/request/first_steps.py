@@ -41,7 +41,7 @@ class Connection(Protocol):
     """A connection that offers the heads of requests, one at a time."""
 
     origin: tuple[str, bool]  # the address of the other end, and whether the connection uses TLS
-    head: bytes | None  # of the request in progress, if it is a GET that may be offered when it comes again
+    head: bytes | None  # of the request in progress, if it is a short GET that may be offered when it comes again
     begun: Exchange | None  # the exchange of the offered request, for the dispatcher to go on with
 
     def awaits(self, head: bytes) -> bool:
@@ -134,9 +134,9 @@ class FirstSteps:
     def remember(self, exchange: Exchange) -> None:
         """Remember the head of a request that was answered from memory, so that the next one is answered at once."""
         connection = cast("Connection | None", exchange.request.protocol)
-        if connection is None or (raw := connection.head) is None or len(raw) > LONGEST_HEAD:
+        if connection is None or connection.head is None:
             return
-        raw, _ = _split(raw)
+        raw, _ = _split(connection.head)
         if REQUEST_ID_HEADER.lower().encode() not in raw.lower():
             self._heads[connection.origin, raw] = KnownHead(exchange)
             if len(self._heads) > HEADS:
@@ -225,6 +225,6 @@ def _short_body(response: Representation, negotiation: Negotiation) -> bytes | N
 def _split(raw: bytes) -> tuple[bytes, str | None]:
     """Return a head without its first request id, unless that is long or not in ASCII, and the id, or None."""
     found = GIVEN_ID.search(raw)
-    return (
-        (raw, None) if found is None else (raw[: found.start()] + raw[found.end() :], found[1].strip(b" \t").decode())
-    )
+    if found is None:
+        return raw, None
+    return raw[: found.start()] + raw[found.end() :], found[1].strip(b" \t").decode()
