@@ -45,6 +45,7 @@ BENCHMARKS = (
     Benchmark("lists", "lists.py", "--clients 4", "--rows 1000 --rounds 1 --only artists --clients 2 --seconds 0.5"),
     Benchmark("insights", "insights.py", "", "--plays 50000 --rounds 1 --repeats 1 --only 'artist 30-days'"),
     Benchmark("plays", "plays.py", "--plays 10000000", "--plays 50000 --rounds 1 --batches 1"),
+    Benchmark("histories", "plays.py", "--imported 100000 --postgres", "--imported 300 --rounds 1"),
     Benchmark("nodes", "nodes.py", "", ""),
     Benchmark("disk", "plays.py", "--disk --postgres", "--disk --plays 50000 --albums 240"),
     Benchmark("dumps", "dumps.py", "", "--plays 50000 --late 20"),
