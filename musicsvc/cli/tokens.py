@@ -43,13 +43,17 @@ def create(
     context: typer.Context,
     name: Annotated[str, option("NAME", "The purpose of the token; 3 to 50 characters.")],
     email: Email = "",
-    scope: Annotated[Literal["read", "read-write"], option("SCOPE", "read: only GET requests and exports.")] = (
-        "read-write"
-    ),
+    scope: Annotated[
+        Literal["read", "read-write", "listen"],
+        option("SCOPE", "read: only GET requests and exports. listen: only listens of a player."),
+    ] = "read-write",
     days: Annotated[int, option("N", "The days until the token expires.", min=1, max=90)] = 90,
     json: AsJson = False,
 ) -> None:
-    """Create a token, valid for up to 90 days, and print its value. The account needs API access."""
+    """Create a token, valid for up to 90 days, and print its value. The account needs API access.
+
+    A token of the scope listen is for a player (docs/players.md). It ends 90 days after its last use.
+    """
     refuse({"--name": tokens.name_fault(name.strip())})
     session, now = Session.begin(context)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 
 from cachetools import LRUCache
 
@@ -14,7 +14,7 @@ from musicsvc.server.call import Call
 from musicsvc.server.freshness import Freshness, Source, Stamp
 from musicsvc.server.routes.route import ACCESS_REQUESTS, Access, Route
 from musicsvc.store.accounts import api_access, tokens
-from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.accounts.tokens import LIFETIME, LISTEN, Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import recorded
 
@@ -27,6 +27,10 @@ STRANGER: CachedIdentity = None, Source(NEVER, frozenset())  # a token that cann
 EXPIRY_HEADER = "Token-Expires-At"
 EXPIRY_NOTICE = 14 * DAY  # responses carry EXPIRY_HEADER from this time before a token expires
 SCHEME = "bearer"
+LISTENING_SCHEMES = {SCHEME, "token"}  # players send `Authorization: Token …`
+ANYBODY = {Access.OPEN, Access.ANY_LISTENER}  # a token that is not valid is none
+LISTENING = {Access.LISTENER, Access.ANY_LISTENER}
+RENEWED = LIFETIME - DAY  # a listening token with less time left is read again: its end moves with its use
 CLOCK_IS_BEHIND = (
     "the system clock is behind the last recorded use of token %s (%s). Tokens that expired before that time stay"
     " expired. If the recorded time is wrong, revoke the token and restart."
@@ -86,11 +90,11 @@ class Authenticator:
         # An open route needs no token; a valid token only determines which rate limit and which queue apply.
         if header is None or (route.access is Access.OPEN and not self._matters(route, call)):
             return self.count(route, None, None, call)
-        value = token_of(header)
+        value = token_of(header, LISTENING_SCHEMES if route.access in LISTENING else (SCHEME,))
         if value is None:
-            return self.count(route, None, None if route.access is Access.OPEN else Unauthenticated(), call)
+            return self.count(route, None, None if route.access in ANYBODY else Unauthenticated(), call)
         try:
-            found = self._recall(value)
+            found = self._recall(value, call.at)
         except Failure:
             found = None
         return self._look_up(route, value, call) if found is None else self._admit(route, found, call)
@@ -102,7 +106,7 @@ class Authenticator:
         try:
             found = await self._identify(value, call)
         except Failure:
-            if route.access is not Access.OPEN:
+            if route.access not in ANYBODY:
                 raise
             found = STRANGER
         if (waiting := self._admit(route, found, call)) is not None:
@@ -110,9 +114,9 @@ class Authenticator:
 
     def _admit(self, route: Route, found: CachedIdentity, call: Call) -> Awaitable[None] | None:
         try:
-            caller, refusal = self._valid(found, call.at), None
+            caller, refusal = self._valid(found, call.at, route), None
         except Unauthenticated as failure:
-            caller, refusal = None, None if route.access is Access.OPEN else failure
+            caller, refusal = None, None if route.access in ANYBODY else failure
         if caller is not None:
             call.account_id, call.token_holder = caller.user_id, caller.api_access and not caller.suspended
             call.token_id = caller.token_id if call.token_holder else None
@@ -145,27 +149,32 @@ class Authenticator:
         """Note the caller in the call, if the caller may use the route."""
         if refusal is not None:
             raise refusal
-        if caller is None and route.access in {Access.TOKEN, Access.ACCOUNT}:
+        if caller is None and route.access in {Access.TOKEN, Access.ACCOUNT, Access.LISTENER}:
             raise Unauthenticated
         if caller is None or route.access is Access.OPEN:
             return
-        self._require_access(caller, route)
+        try:
+            self._require_access(caller, route)
+        except Forbidden:
+            if route.access is Access.ANY_LISTENER:
+                return
+            raise
         self._used[caller.token_id] = call.at
-        if route.needs_write_scope and caller.scope != "read-write":
+        if route.needs_write_scope and caller.scope == "read":
             raise Forbidden(READ_ONLY)
         call.caller = caller
 
     async def reauthenticate(self, header: str, call: Call, route: Route) -> Identity:
         """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
-        value = token_of(header) or ""
-        current = self._valid(self._recall(value) or await self._identify(value, call), self._clock.now())
+        value, now = token_of(header, LISTENING_SCHEMES) or "", self._clock.now()
+        current = self._valid(self._recall(value, now) or await self._identify(value, call), now, route)
         self._require_access(current, route)
         return current
 
-    def _valid(self, found: CachedIdentity, now: int) -> Identity:
-        """Return the holder of a token. Raises Unauthenticated if it is not valid (any more)."""
+    def _valid(self, found: CachedIdentity, now: int, route: Route) -> Identity:
+        """Return the holder of a token. Raises Unauthenticated if it is not valid (any more), or not for the route."""
         caller = found[0]
-        if caller is None:
+        if caller is None or (caller.scope == LISTEN) is not (route.access in LISTENING):
             raise Unauthenticated("unknown")
         if caller.revoked or caller.token_id in self._blocked:
             raise Unauthenticated("revoked")
@@ -181,7 +190,7 @@ class Authenticator:
         if not caller.api_access and route.access is not Access.ACCOUNT:
             raise api_access.NoAccess(self._contact, self._request_path)
 
-    def _recall(self, value: str) -> CachedIdentity | None:
+    def _recall(self, value: str, now: int) -> CachedIdentity | None:
         """Return what is in memory of a token, or None if the database must be read."""
         stamp = self._freshness.now() if self._latest_loaded else None
         if stamp is None:
@@ -189,6 +198,8 @@ class Authenticator:
         try:
             entry = self._cache[value]
         except KeyError:
+            return None
+        if (caller := entry[0]) is not None and caller.scope == LISTEN and caller.expires_at - now < RENEWED:
             return None
         return entry if self._freshness.holds(entry[1], counted=False) else None
 
@@ -227,7 +238,7 @@ class Authenticator:
             self._used = {token: at for token, at in self._used.items() if due.get(token) != at}
 
 
-def token_of(header: str) -> str | None:
+def token_of(header: str, schemes: Collection[str] = (SCHEME,)) -> str | None:
     """Return the token in an Authorization header, or None if it has none or another scheme (docs/api.md, Tokens)."""
     scheme, _, value = header.partition(" ")
-    return (value.strip(" ") or None) if scheme.lower() == SCHEME else None
+    return (value.strip(" ") or None) if scheme.lower() in schemes else None

@@ -49,6 +49,7 @@ UNITS = ((3600, "hour"), (60, "minute"))
 HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 LINES = "".join(f"{name}: %s\r\n" for name in HEADERS)
 MOST_TOKENS = 4096  # whose hits are kept
+RESET_IN = "X-RateLimit-Reset-In"  # players read it
 PATIENCE_SECONDS = 2.0
 PURGE_SECONDS = 5.0
 WARNING_SECONDS = 300.0  # between two warnings; the shared counter may fail and recover repeatedly
@@ -250,6 +251,8 @@ class RateLimiter:
     def note(statuses: Sequence[Status], hits: Sequence[Hit], call: Call) -> None:
         """Note in the call toward which limits it was counted. Raises TooMany if a limit is exceeded."""
         call.limits = describe(statuses)
+        if call.route is not None and call.route.family is Family.LISTENS:
+            call.limits += f"{RESET_IN}: {call.limits.rpartition(' ')[2]}"
         for status in statuses:
             if not status.allowed:
                 _refuse(statuses, call)

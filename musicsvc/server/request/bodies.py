@@ -18,8 +18,9 @@ from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import Form, parse_form
 from musicsvc.server.schemas.reading import ParsedBody, parse_body
 
-MAX_BODY = 1024 * 1024
-TOO_LARGE = "The body is larger than 1 MiB."
+TOO_LARGE = "The body is larger than {} MiB."
+MAX_BODY = Body.most_bytes
+MIB = 1024 * 1024
 MAX_CHUNKS = 2048
 PROMPT_ARRIVALS = 64  # pieces of a body that are read as soon as they arrive
 PAUSE_SECONDS = 0.05  # between pieces after the first PROMPT_ARRIVALS
@@ -55,15 +56,15 @@ class Bodies:
             raise UnsupportedMedia("Send the body without Content-Encoding.")
         is_form = issubclass(schema, Form)
         if request.body_exists and request.content_length != 0:
-            _require_type(request, is_form=is_form)
-        if (request.content_length or 0) > MAX_BODY:
-            raise TooLarge(TOO_LARGE)
+            _require_type(request, schema, is_form=is_form)
+        if (request.content_length or 0) > schema.most_bytes:
+            raise TooLarge(TOO_LARGE.format(schema.most_bytes // MIB))
         received = bytearray() if exchange.received is None else exchange.received
         try:
             if _has_arrived(request):
                 received += request.content.read_nowait()
             else:
-                await self._read(request, received)
+                await self._read(request, received, schema.most_bytes)
             parse = partial(parse_form if is_form else parse_body, schema, received, context)
             if len(received) <= SMALL:
                 return parse()
@@ -72,7 +73,7 @@ class Bodies:
         finally:
             self._free += _counted(len(received))
 
-    async def _read(self, request: BaseRequest, received: bytearray) -> None:
+    async def _read(self, request: BaseRequest, received: bytearray, most: int) -> None:
         try:
             async with asyncio.timeout(self._timeout):
                 await send_continue(request)
@@ -83,7 +84,7 @@ class Bodies:
                     chunks += ends_chunk
                     if chunks > MAX_CHUNKS:
                         raise TooLarge(f"The body is sent in more than {MAX_CHUNKS:,} chunks. Send larger chunks.")
-                    self._hold(len(received), len(received) + len(piece))
+                    self._hold(len(received), len(received) + len(piece), most)
                     received += piece
                     if arrived != request.content.total_bytes:
                         arrived, arrivals = request.content.total_bytes, arrivals + 1
@@ -94,10 +95,10 @@ class Bodies:
         except (RequestPayloadError, ConnectionError):
             raise Malformed("The body has invalid HTTP framing.") from None
 
-    def _hold(self, before: int, size: int) -> None:
+    def _hold(self, before: int, size: int, most: int) -> None:
         """Reserve memory for a body that grows from `before` to `size` bytes. Raises TooLarge or Overloaded."""
-        if size > MAX_BODY:
-            raise TooLarge(TOO_LARGE)
+        if size > most:
+            raise TooLarge(TOO_LARGE.format(most // MIB))
         more = _counted(size) - _counted(before)
         if more > self._free:
             raise Overloaded("Too many large bodies are being received. Try again in a second.")
@@ -109,8 +110,10 @@ def _counted(size: int) -> int:
     return max(0, size - SMALL)
 
 
-def _require_type(request: BaseRequest, *, is_form: bool) -> None:
+def _require_type(request: BaseRequest, schema: type[Body], *, is_form: bool) -> None:
     """Raise UnsupportedMedia unless the body is a form, or else JSON, and Malformed if it is not in UTF-8."""
+    if schema.any_type:
+        return
     kind, given = parameters.parse(request.headers.get(hdrs.CONTENT_TYPE, ""))
     name, wanted = ("the form", FORM_TYPE) if is_form else ("JSON", "application/json")
     if not (kind == FORM_TYPE if is_form else JSON_KIND.fullmatch(kind)):

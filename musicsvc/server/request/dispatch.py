@@ -36,7 +36,7 @@ from musicsvc.server.responses.responses import (
     build_response,
     is_safe_request_id,
 )
-from musicsvc.server.routes.route import INSIGHTS, SAFE, V1, Family, Probe, Route, Router
+from musicsvc.server.routes.route import INSIGHTS, LISTENS, SAFE, V1, Family, Probe, Route, Router
 from musicsvc.server.shapes.envelope import Representation
 from musicsvc.store.engine.store import Store
 
@@ -213,6 +213,9 @@ class Dispatcher:
         if wants_page(exchange):
             return await self._renderer.error_page(exchange, failure)
         path = exchange.path  # those of the insights API have their own error format
+        if path.startswith(LISTENS):
+            status, body = errors.of_listens(failure)
+            return Reply(body, status, headers=errors.headers_of(failure))
         body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
         if isinstance(failure, Unavailable) and exchange.call.route and exchange.call.route.cost.probe is Probe.READY:
             body = errors.state_of(failure)

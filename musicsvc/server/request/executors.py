@@ -47,6 +47,7 @@ class Work(Enum):
     EXPORTING = Line("exporting", 2, 32)  # fewer threads than the store has readers, so that other requests can read
     PARSING = Line("parsing", 1, 512, 128, 128)
     FIGURES = Line("figures", 1, 16)  # of pages, few for the same reason as exports
+    MATCHING = Line("matching", 1, 64, 8, 8)  # of listens, which read many names
     RENDERING = Line("rendering", 1, 256, 64, 64)  # takes milliseconds
     IN_TURN = Line("in-turn", 1, 1024, 256, 256)  # changes of state beside the database, one after the other
 

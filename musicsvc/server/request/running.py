@@ -63,6 +63,7 @@ class HandlerRunner:
             **self._sources,
             "caller": call.caller,
             "peer": exchange.peer,
+            "credentials": exchange.head.credentials,
             "answer": builder,
             "body": body,
             "query": query,
@@ -119,7 +120,7 @@ class HandlerRunner:
                 find = partial(route.subject.load, *exchange.head.values.values(), sources=sources)
                 await asyncio.wrap_future(self._store.read(find, within=self._remaining(call)))
             work = partial(route.call_prepare, sources)
-            kind = PREPARING[route.limit]
+            kind = Work.MATCHING if route.family is Family.LISTENS else PREPARING[route.limit]
             sources["prepared"] = await self._executors.run(kind, work, call)
 
     async def _verify(self, route: Route, body: Any, call: Call) -> Credentials | None:

@@ -41,6 +41,15 @@ def body_of(failure: errors.Failure, *, insights: bool) -> JSON:
     return {"status": "error", "message": failure.message, "errors": found}
 
 
+def of_listens(failure: errors.Failure) -> tuple[int, JSON]:
+    """Return the status and the body of an error as ListenBrainz has them."""
+    status, message = status_of(failure), failure.message
+    if isinstance(failure, errors.Invalid):
+        message = ": ".join(next(iter(failure.errors.items()), (message,)))
+    status = 400 if status in {408, 415, 422} else status
+    return status, {"code": status, "error": message}
+
+
 def _listed(found: dict[str, str]) -> dict[str, str]:
     """Return at most MAX_LISTED of the field errors, because a batch can have thousands."""
     if len(found) <= MAX_LISTED:

@@ -18,6 +18,7 @@ from musicsvc.store.accounts.tokens import Identity
 
 V1 = "/api/v1"  # the beginning of the paths of the API
 INSIGHTS = f"{V1}/producer-intelligence/insights"
+LISTENS = "/1/"  # the beginning of the paths of ListenBrainz
 ACCESS_REQUESTS = f"{V1}/access-requests"
 SAFE = ("GET", "HEAD")
 JSON_MEDIA = "application/json"
@@ -33,7 +34,8 @@ class Access(Enum):
     """The callers that an endpoint accepts.
 
     OPEN: everyone. PUBLIC: everyone, but callers without a token get fewer fields. TOKEN: callers with a token, whose
-    account has API access. ACCOUNT: callers with a token, whose account may have no API access.
+    account has API access. ACCOUNT: callers with a token, whose account may have no API access. LISTENER: callers with
+    a listening token, which no other endpoint accepts; ANY_LISTENER: the same, and those whose token is not valid.
     SESSION (pages only): signed-in users. DEVELOPER (pages only): signed-in users with API access. ADMIN (pages only):
     signed-in administrators.
     """
@@ -42,16 +44,19 @@ class Access(Enum):
     PUBLIC = auto()
     TOKEN = auto()
     ACCOUNT = auto()
+    LISTENER = auto()
+    ANY_LISTENER = auto()
     SESSION = auto()
     DEVELOPER = auto()
     ADMIN = auto()
 
 
 class Family(Enum):
-    """The form of responses and errors: general JSON, JSON of the insights endpoints, a page, or a plain file."""
+    """The form of responses and errors: JSON, general, of insights, or as ListenBrainz has it; a page, a plain file."""
 
     GENERAL = auto()
     INSIGHTS = auto()
+    LISTENS = auto()
     PAGE = auto()
     PLAIN = auto()
 

@@ -91,7 +91,9 @@ class TokenIn(Body):
         Field(tokens.LONGEST_DAYS, description="Days until the token expires.", examples=[30])
     )
     scope: Annotated[Scope, TRIMMED, replace_null("read-write", Scope)] = Field(
-        "read-write", description="`read` allows GET, HEAD and exports only.", examples=["read"]
+        "read-write",
+        description="`read` allows GET, HEAD and exports only, `listen` only the listens of a player.",
+        examples=["read"],
     )
 
 

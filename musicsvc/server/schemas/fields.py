@@ -212,9 +212,13 @@ class Body(Input):
 
     `references`: the fields that contain ids, each with a store function that returns which of the ids do not exist.
     `subjects`: the fields that name an object to which the caller needs access, each with the kind of the object, such
-    as `albums`.
+    as `albums`. `most_bytes`: of a body; `any_type`: its Content-Type does not matter; `read`: parses its text in place
+    of the parser of JSON.
     """
 
+    most_bytes: ClassVar[int] = 1024 * 1024
+    any_type: ClassVar[bool] = False
+    read: ClassVar[Callable[[str], Any] | None] = None
     references: ClassVar[Mapping[str, Callable[[list[int]], set[int]]]] = {}
     subjects: ClassVar[Mapping[str, str]] = {}
 

@@ -206,10 +206,12 @@ def parse_body(schema: type[Body], raw: bytes | bytearray, context: Mapping[str,
     """Parse the body and validate it with the schema. Raises Malformed if it is not valid JSON."""
     text = decode(raw)
     # A text of so few bytes, or with so few signs, is not looked at further.
-    may_be_oversized = len(raw) > MAX_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_VALUES
+    may_be_oversized = (
+        schema.read is None and len(raw) > MAX_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_VALUES
+    )
     if may_be_oversized and (first := first_values(text)) is not None:
         return ParsedBody(None, None, _errors_of_oversized(schema, first, context), None)
-    sent = parse_json(text) if raw else _empty(schema)
+    sent = (schema.read or parse_json)(text) if raw else _empty(schema)
     model, errors = check(schema, sent, context)
     return ParsedBody(sent, model, errors, schema.get_resource(sent, errors))
 

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 import string
+import uuid
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
@@ -25,6 +26,7 @@ ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH = 40  # 238 bits
 CHECKSUM_LENGTH = 6
 LENGTH = len(PREFIX) + RANDOM_LENGTH + CHECKSUM_LENGTH
+LISTENING_LENGTH = 36  # of a UUID
 LONGEST_DAYS = 90
 LIFETIME = LONGEST_DAYS * DAY
 LONGEST_OVERLAP = DAY
@@ -39,8 +41,11 @@ COLUMNS: tuple[Any, ...] = (
 TOKENS = LongList(0, "tokens of account {}", "token", "user_id")  # without blocks, because these lists are short
 
 State = Literal["valid", "expired", "revoked"]
-Scope = Literal["read", "read-write"]  # `read`: only requests that read, and exports
+# `read`: only requests that read, and exports. `listen`: nothing but to report plays of the account's own listening.
+Scope = Literal["read", "read-write", "listen"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+LISTEN: Scope = "listen"
+LISTENING_DAYS = f"A listening token ends {LONGEST_DAYS} days after its last use, so it has no other number of days."
 
 
 class Identity(NamedTuple):
@@ -65,8 +70,13 @@ class Identity(NamedTuple):
         return self[:7]
 
 
-def generate() -> str:
-    """Return a new token value: a prefix, 40 random base62 characters, and the CRC-32 of both in 6 characters."""
+def generate(scope: Scope = "read-write") -> str:
+    """Return a new token value: a prefix, 40 random base62 characters, and the CRC-32 of both in 6 characters.
+
+    Of the scope `listen`, it is a UUID of version 4, because players keep 36 characters.
+    """
+    if scope == LISTEN:
+        return str(uuid.uuid4())
     body = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return body + _checksum(body)
 
@@ -77,10 +87,22 @@ def plausible(value: str) -> bool:
 
 
 def well_formed(value: str) -> bool:
+    """Return whether the value may be one that `generate` returned."""
     if not plausible(value):
-        return False
+        return is_listening(value)
     body, checksum = value[:-CHECKSUM_LENGTH], value[-CHECKSUM_LENGTH:]
     return set(body[len(PREFIX) :]) <= set(ALPHABET) and checksum == _checksum(body)
+
+
+def is_listening(value: str) -> bool:
+    """Return whether the value has the form of a listening token."""
+    if len(value) != LISTENING_LENGTH:
+        return False
+    try:
+        found = uuid.UUID(value)
+    except ValueError:
+        return False
+    return found.version == 4 and str(found) == value  # noqa: PLR2004 - random
 
 
 def digest(value: str) -> bytes:
@@ -141,14 +163,14 @@ def create(
     no API access.
     """
     name = name.strip()
-    problems = {"name": name_fault(name), "days": _days_problem(days), "scope": _scope_problem(scope)}
+    problems = {"name": name_fault(name), "days": _days_problem(days, scope), "scope": _scope_problem(scope)}
     if found := {field: problem for field, problem in problems.items() if problem}:
         raise Invalid(found)
     if user.suspended_at is not None:
         raise Forbidden("The account is suspended.")
     if not (user.api_access or without_access):
         raise Forbidden("The account has no API access.")
-    value = value or generate()
+    value = value or generate(scope)
     token: Token = Token.create(user=user, name=name, scope=scope, **_secret(value, now, days))
     security_events.add("token.created", account_id=user.id, token_id=token.id, now=now, actor=actor)
     return token, value
@@ -161,7 +183,9 @@ def name_fault(name: str) -> str | None:
     return f"The name must have {SHORTEST_NAME} to {LONGEST_NAME} characters."
 
 
-def _days_problem(days: int) -> str | None:
+def _days_problem(days: int, scope: Scope) -> str | None:
+    if scope == LISTEN and days != LONGEST_DAYS:
+        return LISTENING_DAYS
     return None if 1 <= days <= LONGEST_DAYS else f"A token is valid for 1 to {LONGEST_DAYS} days."
 
 
@@ -327,7 +351,7 @@ def regenerate(token_id: int, *, overlap: int = 0, now: int, actor: Actor = "cli
         raise Conflict(f"Token {token_id} is revoked and cannot be regenerated. Create a new one.")
     ends = min(token.expires_at, now + overlap)
     former = (token.digest, ends) if ends > now else (None, None)
-    value = generate()
+    value = generate(LISTEN if token.scope == LISTEN else "read-write")
     secret = _secret(value, now) | dict(zip(("former_digest", "former_expires_at"), former, strict=True))
     Token.update(**secret).where(Token.id == token_id).execute()
     token = get(token_id)
@@ -343,15 +367,19 @@ def latest_use() -> tuple[int, int]:
 
 
 def touch(last_used: Mapping[int, int]) -> None:
-    """Store each token's time of last use from `last_used` (token id → time), unless a later time is stored."""
+    """Store each token's time of last use from `last_used` (token id → time), unless a later time is stored.
+
+    Listening tokens end 90 days after it.
+    """
     # Ordered by id, so that two processes that update the same tokens do not deadlock.
-    _touch.many(sorted(last_used.items()))
+    _touch.many([(token, at, at + LIFETIME) for token, at in sorted(last_used.items())])
 
 
 @compiled
-def _touch(token_id: int, moment: int) -> Any:
+def _touch(token_id: int, moment: int, ends: int) -> Any:
     earlier = fn.COALESCE(Token.last_used_at, 0) < moment
-    return Token.update(last_used_at=moment).where(Token.id == token_id, earlier)
+    expires_at = Case(None, [(Token.scope == LISTEN, ends)], Token.expires_at)
+    return Token.update(last_used_at=moment, expires_at=expires_at).where(Token.id == token_id, earlier)
 
 
 def _with_accounts() -> Any:

@@ -5,7 +5,8 @@ Tables with many inserts begin their primary key with the time and have no forei
 
 from peewee import SQL, BigAutoField, BigIntegerField, BlobField, CompositeKey, IntegerField, TextField, fn
 
-from musicsvc.store.models.table import Table
+from musicsvc.store.models.accounts import User
+from musicsvc.store.models.table import Table, link
 
 
 class Listener(Table):
@@ -34,6 +35,10 @@ class Play(Table):
     import_id = BigIntegerField(null=True)  # the `ImportRun` that brought it
     names_hash = BigIntegerField(null=True)  # of the names in an imported row; negative: its time is cut to the minute
     reported_at = BigIntegerField(null=True)  # or imported; None for fixtures
+    platform = TextField(null=True)  # the player, such as `navidrome`
+    source = TextField(null=True)
+    country = TextField(null=True)
+    playlist = BigIntegerField(column_name="playlist_id", null=True)
 
     class Meta:
         primary_key = CompositeKey("slot", "track", "listener", "client_key")
@@ -58,6 +63,56 @@ class OwnPlayDay(Table):
 
     class Meta:
         primary_key = CompositeKey("day", "listener")
+
+
+class PendingListen(Table):
+    """A listen that matched no track when a player reported it. `counted_for`: the track whose play it is since.
+
+    `names`: a hash of the keys of artist and title, `artist_key`: of the artist alone.
+    """
+
+    id = BigAutoField()
+    user = link(User, index=False)
+    slot = BigIntegerField()
+    played_at = BigIntegerField()
+    received_at = BigIntegerField()
+    names = BigIntegerField()
+    artist_key = BigIntegerField()
+    artist = TextField()
+    title = TextField()
+    release = TextField(null=True)
+    isrc = TextField(null=True)
+    external_id = TextField(null=True)
+    platform = TextField(null=True)
+    counted_for = BigIntegerField(null=True)
+
+    class Meta:
+        indexes = ((("user", "slot"), False),)
+
+
+class RefusedListen(Table):
+    """The number of listens of an account that were refused for a reason."""
+
+    user = link(User, index=False)
+    reason = TextField()
+    listens = BigIntegerField()
+    last_at = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("user", "reason")
+
+
+class ListenProgress(Table):
+    """The progress, in a single row, of the search for tracks of pending listens.
+
+    `position`: of the last change of the catalog that was looked at; `after`: the last pending listen looked at for
+    the changes after it; `seen`: the last one that was looked at by itself.
+    """
+
+    id = IntegerField(primary_key=True)
+    position = BigIntegerField()
+    after = BigIntegerField()
+    seen = BigIntegerField()
 
 
 class PlayCount(Table):

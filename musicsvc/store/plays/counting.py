@@ -133,7 +133,7 @@ def _take() -> Uncounted | None:
         listeners, slots, tracks, people, lengths = orjson.loads(packed)
         own.update(listeners)
         rest = [None] * len(slots)
-        plays += zip(slots, tracks, people, rest, rest, lengths, rest, rest, rest, rest, strict=True)
+        plays += zip(slots, tracks, people, rest, rest, lengths, strict=True)
     return Uncounted(plays, own) if plays else None
 
 
@@ -162,7 +162,7 @@ def _by_day(
     """Return packed plays and numbers of own plays by keys of days of tracks and of all that these count for."""
     new: dict[int, bytes] = defaultdict(bytes)
     new_own = Counter[int]()
-    for slot, track, listener, _, _, duration_ms, _, _, _, _ in plays:
+    for slot, track, listener, _, _, duration_ms, *_ in plays:
         key = DAY_0 + (slot // SLOTS_PER_DAY << REST_BITS) + track
         new[key] += counts.pack(slot, listener, duration_ms, played.lengths[track])
         if listener in own:

@@ -31,6 +31,7 @@ COLUMNS = {  # of PlayRow
     "import_id": "bigint",
     "names_hash": "bigint",
     "reported_at": "bigint",
+    "platform": "text",
 }
 PLAYED_AT = itemgetter(4)  # of a row; the earliest of repeats is kept
 WITHOUT_ID = b""
@@ -64,6 +65,7 @@ class PlayRow(NamedTuple):
     import_id: int | None = None
     names_hash: int | None = None  # see `store/importing/plays/matching.py`
     reported_at: int | None = None
+    platform: str | None = None
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ def report(
     dropped = transfer.dropped({row.client_key for row in rows if row.client_key})
     if own is not None:
         own_plays.lock(own)
-    rows, surplus = (rows, {}) if own is None else own_plays.select(rows, own, dropped, daily=own_daily)
+    rows, surplus = (rows, {}) if own is None else own_plays.select(rows, own, actor.user_id, dropped, daily=own_daily)
     outcome.refused = sorted([*outcome.refused, *((places[at], reason) for at, reason in surplus.items())])
     outcome.accepted = record([row for row in rows if row.client_key not in dropped], own)
     outcome.repeated = len(valid) - len(surplus) - outcome.accepted

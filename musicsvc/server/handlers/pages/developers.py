@@ -27,7 +27,7 @@ COUNTED = 7 * DAY
 Notice = Literal["day", "week", "fortnight"]
 WARNINGS: tuple[tuple[int, Notice], ...] = ((DAY, "day"), (7 * DAY, "week"), (14 * DAY, "fortnight"))
 UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"))
-SCOPES = {"read-write": "Read and write", "read": "Read only"}
+SCOPES = {"read-write": "Read and write", "read": "Read only", "listen": "Player"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from musicsvc.clock import DAY
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.models import OwnPlayDay, Play
+from musicsvc.store.models import OwnPlayDay, PendingListen, Play
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 
 R = TypeVar("R", bound="Row")
@@ -55,6 +55,8 @@ class Row(Protocol):
     def client_key(self) -> bytes: ...
     @property
     def played_at(self) -> int: ...
+    @property
+    def names_hash(self) -> int | None: ...
 
 
 def refuse(played_at: int, now: int, *, accepted: bool) -> str | None:
@@ -70,15 +72,16 @@ def lock(listener: int) -> None:
 
 
 def select(
-    rows: Sequence[R], listener: int, known: Collection[bytes] = (), *, daily: int = DAILY
+    rows: Sequence[R], listener: int, account: int, known: Collection[bytes] = (), *, daily: int = DAILY
 ) -> tuple[list[R], dict[int, str]]:
     """Return the rows to store, and the reasons to refuse own plays by their positions. Other rows are repeats.
 
-    `listener`: the reporting account as a listener, which its own plays have. `known`: ids of plays that are not
-    stored any more. `daily`: the most own plays of a day. Call after `lock`.
+    `listener`: the reporting `account` as a listener, which its own plays have. `known`: ids of plays that are not
+    stored any more. `daily`: the most own plays of a day. A listen that waits for its track has a negative one: of its
+    `names_hash`. Call after `lock`.
     """
     own = [row for row in rows if row.listener == listener]
-    tracks = _tracks(own, listener)
+    tracks = _tracks(own, listener, account)
     counted = Counter(dict(_numbers({row.slot // SLOTS_PER_DAY for row in own}, listener)))
     repeats = {*known, *_known(row.client_key for row in own if row.client_key)}
     kept: list[R] = []
@@ -89,7 +92,7 @@ def select(
         if row.listener == listener:
             day, stored = row.slot // SLOTS_PER_DAY, tracks[row.slot]
             if stored or counted[day] >= daily:
-                if row.track not in stored:
+                if row.track not in stored and (row.names_hash is None or ~row.names_hash not in stored):
                     refused[at] = SECOND_PLAY if stored else DAY_FULL.format(f"{counted[day]:,}")
                 continue
             stored.add(row.track)
@@ -121,17 +124,29 @@ def give_back(day: int, listener: int, plays: int) -> None:
         OwnPlayDay.update(plays=OwnPlayDay.plays - plays).where(*of_day).execute()
 
 
-def _tracks(own: Iterable[Row], listener: int) -> dict[int, set[int]]:
-    """Return the tracks that are stored as plays of this listener in the half minutes of the rows, by half minute."""
+def _tracks(own: Iterable[Row], listener: int, account: int) -> dict[int, set[int]]:
+    """Return the tracks of plays of this listener in the half minutes of the rows, by half minute.
+
+    Those of listens that wait for their tracks are negative.
+    """
     found: dict[int, set[int]] = defaultdict(set)
-    for slot, track in _in_slots({row.slot for row in own}, listener):
+    slots = {row.slot for row in own}
+    for slot, track in _in_slots(slots, listener):
         found[slot].add(track)
+    for slot, names in _waiting(slots, account) if slots else ():
+        found[slot].add(~names)
     return found
 
 
 @compiled
 def _in_slots(slots: Collection[int], listener: int) -> Any:
     return Play.select(Play.slot, Play.track).where(Play.slot.in_(slots), Play.listener == listener)
+
+
+@compiled
+def _waiting(slots: Collection[int], account: int) -> Any:
+    listen = PendingListen
+    return listen.select(listen.slot, listen.names).where(listen.user == account, listen.slot.in_(slots))
 
 
 def _known(client_keys: Iterable[bytes]) -> set[bytes]:

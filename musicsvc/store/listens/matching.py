@@ -1,0 +1,110 @@
+"""Find the tracks that listens name, as `import plays` does, in the whole catalog."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from musicsvc.store import models
+from musicsvc.store.catalog import external_ids, merged
+from musicsvc.store.catalog.identifiers import as_isrc
+from musicsvc.store.catalog.names import ALIKE
+from musicsvc.store.engine.name_index import ARTISTS
+from musicsvc.store.engine.name_keys import caseless_key
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.importing.catalog.rows import NAMES
+from musicsvc.store.importing.plays.listen_rows import Listen as Row
+from musicsvc.store.importing.plays.matching import AMBIGUOUS, Artist, CatalogIndex, TrackLookup
+from musicsvc.store.models import Merged
+
+
+class Listen(NamedTuple):
+    """A listen as a player reports it, with the names and codes of its track."""
+
+    played_at: int
+    artist: str
+    title: str
+    release: str | None = None
+    isrc: str | None = None
+    external_id: str | None = None
+    platform: str | None = None
+
+    @property
+    def artists(self) -> tuple[str, ...]:
+        """The artists that the text names."""
+        with suppress(ValueError):
+            if found := NAMES([self.artist]):
+                return tuple(found)
+        return (self.artist,)
+
+
+def heard(
+    played_at: int,
+    artist: str,
+    title: str,
+    *,
+    release: str | None = None,
+    isrc: str | None = None,
+    mbid: str | None = None,
+    player: str | None = None,
+) -> Listen:
+    """Return a listen with codes and the player's name in the forms that are stored. Wrong codes are left out."""
+    code = isrc and as_isrc(isrc.replace("-", "").replace(" ", ""))
+    known = mbid and external_ids.bare(mbid, "track")
+    kept = "abcdefghijklmnopqrstuvwxyz0123456789"
+    platform = player and "".join(sign if sign in kept else "-" for sign in player.lower()[:32])
+    return Listen(played_at, artist, title, release, code or None, known or None, platform or None)
+
+
+def keys(listen: Listen) -> tuple[int, int]:
+    """Return hashes of the keys of artists and title, equal for one track, and of that of the first artist."""
+    artists = [caseless_key(name) for name in listen.artists]
+    return _hash(*artists, caseless_key(listen.title)), artist_key(listen.artists[0])
+
+
+def artist_key(name: str) -> int:
+    """Return a hash of the key of an artist's name."""
+    return _hash(caseless_key(name))
+
+
+def _hash(*texts: str) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(texts).encode(), digest_size=8).digest()) >> 1
+
+
+def find(listens: Sequence[Listen]) -> list[int | None]:
+    """Return the track of each listen, by ISRC, external id or names, or None. Call in a transaction."""
+    named = [Row(0, None, artists=each.artists, track=each.title, album=each.release) for each in listens]
+    rows = merged.spread(named, 0, Row.called)
+    coded = [Row(0, None, external_ids=(e.external_id,) if e.external_id else (), isrc=e.isrc) for e in listens]
+    catalog = CatalogIndex(None)
+    catalog.add(_artists({name for row in rows for name in row.artists}))
+    lookup = TrackLookup([*rows, *coded], catalog)
+    return [_find(lookup, *pair) for pair in zip(rows, coded, strict=True)]
+
+
+def _find(lookup: TrackLookup, row: Row, coded: Row) -> int | None:
+    for code in (coded._replace(external_ids=()), coded._replace(isrc=None)):
+        if (found := lookup.find(code)) is not None:
+            return found
+    found = lookup.find(row)
+    return min(lookup.ambiguous_ids(row)) if found == AMBIGUOUS else found
+
+
+def _artists(names: Collection[str]) -> Iterable[Artist]:
+    """Yield the artists that have one of these names, or had one before they were merged. Nobody's are preferred."""
+    wanted = {caseless_key(name): name for name in names}
+    ids = {found for name in wanted.values() for found in ARTISTS.find(name, ALIKE)}
+    found = [*_by_id(ids), *_merged()] if ids else [*_merged()]
+    return [Artist(number, name, None) for number, name in found if caseless_key(name) in wanted]
+
+
+@compiled
+def _by_id(ids: Collection[int]) -> Any:
+    return models.Artist.select(models.Artist.id, models.Artist.name).where(models.Artist.id.in_(ids))
+
+
+@compiled
+def _merged() -> Any:
+    """Select the artists into which others were merged, with the names of these."""
+    query = Merged.select(models.Artist.id, Merged.name).join(models.Artist, on=models.Artist.id == Merged.into)
+    return query.where(Merged.kind == merged.ARTIST, Merged.former > 0)
