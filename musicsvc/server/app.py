@@ -44,6 +44,7 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks.uploads import Place
+from musicsvc.store.listens import resolving
 
 JOB_SECONDS, TRIM_SECONDS = 1.0, 30.0
 REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
@@ -77,7 +78,7 @@ class App:
         `demo`: the state of the demo, in demo mode only. `observed`: whether log and metrics get its requests.
         """
         self._settings = settings
-        self._store = store
+        self._store, self._clock = store, clock
         self.executors = Executors()
         self._drawer = Drawer(clock)
         self._pictures, self._reports = Drawings(), Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME)
@@ -135,6 +136,7 @@ class App:
             Periodic("ending processes that draw nothing", self._drawer.end_idle, every=JOB_SECONDS),
             Periodic("returning free memory", resources.return_free_memory, every=TRIM_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
+            Periodic("counting pending listens", self._count_pending, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
             self._activity_writer,
@@ -175,6 +177,12 @@ class App:
             "openapi_document": partial(document.encoded_document, root, demo=self._demo is not None),
             **({} if self._demo is None else self._demo.sources | {"documented": DOCUMENTED}),
         }
+
+    async def _count_pending(self) -> None:
+        """Count listens whose track exists now, until none is left or the server stops."""
+        while not self._stopping and await asyncio.wrap_future(self._store.read(resolving.is_due)):
+            unit = partial(resolving.advance, self._clock.now())
+            await asyncio.wrap_future(self._store.write(unit, counters_only=True))
 
     def add_job(self, job: Job) -> None:
         """Add a background job whose work may take long. Call before `start`."""

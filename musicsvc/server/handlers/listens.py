@@ -1,23 +1,25 @@
-"""Receive listens from players, as ListenBrainz does (docs/players.md)."""
+"""Receive listens from players, as ListenBrainz does (docs/players.md), and show those that wait for their track."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from musicsvc.clock import SECOND
+from musicsvc.clock import SECOND, isoformat
 from musicsvc.config import Settings
 from musicsvc.errors import Malformed
-from musicsvc.server.schemas.listens import ListenIn, ListensIn
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.listens import ListenIn, ListensIn, NamedIn
+from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.listens import matching, receiving
+from musicsvc.store.listens import matching, pending, receiving
 from musicsvc.store.listens.matching import Listen
+from musicsvc.store.listens.pending import Entry
 
 WITHOUT = "Send a listening token, with the header Authorization: Token VALUE."
 Matched = tuple[Sequence[Listen], Sequence[int | None]]  # listens, and their tracks
 
 
-def validate(caller: Identity | None, credentials: str | None) -> dict[str, Any]:
+def validate(caller: Identity | None, credentials: str | None) -> JSON:
     """Return whether the listening token is valid, and the name of its account. Raises Malformed without a token."""
     if credentials is None:
         raise Malformed(WITHOUT)
@@ -34,12 +36,48 @@ def match(body: ListensIn, store: Store) -> Matched:
     return listens, store.read(partial(matching.find, listens)).result()
 
 
-def submit(caller: Identity, prepared: Matched, settings: Settings, now: int) -> dict[str, Any]:
+def submit(caller: Identity, prepared: Matched, settings: Settings, now: int) -> JSON:
     """Store listens as plays of the caller. What plays now is checked, and stored nowhere."""
     own = settings.plays
     if prepared[0]:
         receiving.receive(*prepared, now=now, actor=caller, accepted=own.own, daily=own.own_daily)
     return {"status": "ok"}
+
+
+def index(query: Pages, caller: Identity) -> JSON:
+    """List the caller's listens that match no track (yet), by artist and title, the most heard first."""
+    found = pending.list_own(query.to_page(), actor=caller)
+    return ok(pagination=paginator(found, [_entry(each) for each in found.rows]))
+
+
+def dismiss(subject: int, caller: Identity) -> JSON:
+    """Delete the caller's pending listens of one artist and title."""
+    pending.dismiss(subject, actor=caller)
+    return ok()
+
+
+def dismiss_all(caller: Identity) -> JSON:
+    """Delete all pending listens of the caller. Safe to repeat."""
+    pending.dismiss(None, actor=caller)
+    return ok()
+
+
+def name(subject: int, body: NamedIn, caller: Identity, now: int) -> JSON:
+    """Count the caller's pending listens of one artist and title as plays of a track."""
+    pending.name(subject, body.track_id, actor=caller, now=now)
+    return ok()
+
+
+def _entry(entry: Entry) -> JSON:
+    return {
+        "id": entry.id,
+        "artist": entry.artist,
+        "track": entry.title,
+        "release": entry.release,
+        "listens": entry.listens,
+        "first_at": isoformat(entry.first_at),
+        "last_at": isoformat(entry.last_at),
+    }
 
 
 def _listen(given: ListenIn) -> Listen:

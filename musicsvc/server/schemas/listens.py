@@ -12,8 +12,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from musicsvc.clock import SECOND
 from musicsvc.errors import Malformed
-from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.answers import Answer, Timestamp
+from musicsvc.server.schemas.fields import Body, Id
 from musicsvc.server.schemas.reading import DECODER, NOT_JSON, SURROGATE, shortened
+from musicsvc.store.catalog import tracks
 
 MOST = 1000
 MOST_BYTES = 10 * 1024 * 1024
@@ -205,3 +207,23 @@ def _time_fault(kind: Any, listen: Any, latest: float) -> str | None:
     if at is None:
         return "This field is required."
     return "Is more than 5 minutes in the future." if at > latest else None
+
+
+class NamedIn(Body):
+    """The track that pending listens name."""
+
+    references: ClassVar = {"track_id": tracks.missing}
+
+    track_id: Id
+
+
+class PendingListens(Answer):
+    """The listens of one artist and title that match no track (yet)."""
+
+    id: int
+    artist: str = Field(examples=["Ann Example"])
+    track: str = Field(examples=["Morning"])
+    release: str | None = Field(examples=["First Songs"])
+    listens: int
+    first_at: Timestamp
+    last_at: Timestamp

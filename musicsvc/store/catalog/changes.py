@@ -72,16 +72,22 @@ class Changes(NamedTuple):
 
 def since(cursor: str | None) -> Changes:
     """Return the first changes after the cursor, none without one. Raises Invalid unless it is of this database."""
-    epoch, ((last,),) = _epoch(), fetch(LAST)
+    epoch, end = _epoch(), last()
     if cursor is None:
-        return Changes([], _written(epoch, last), has_more=False)
+        return Changes([], _written(epoch, end), has_more=False)
     position = _read(cursor, epoch)
-    if position is None or position > last:
+    if position is None or position > end:
         raise Invalid({"since": UNKNOWN})
     rows = fetch(SINCE, position, position, MOST + 1)
     shown = rows[:MOST]
     end = shown[-1][2] if shown else position
     return Changes([_changed(*row) for row in shown], _written(epoch, end), has_more=len(rows) > MOST)
+
+
+def last() -> int:
+    """Return the position of the last change, or 0."""
+    ((position,),) = fetch(LAST)
+    return int(position)
 
 
 def renew_epoch(database: apsw.Connection) -> None:

@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Unauthenticated
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import merged, tracks
-from musicsvc.store.engine import bulk
-from musicsvc.store.listens import matching
+from musicsvc.store.engine import bulk, sql
+from musicsvc.store.listens import matching, refusals, resolving
 from musicsvc.store.listens.matching import Listen
-from musicsvc.store.models import PendingListen, RefusedListen
+from musicsvc.store.listens.refusals import Reason
+from musicsvc.store.models import PendingListen
 from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
@@ -24,12 +25,6 @@ FIELDS = (
     "user", "slot", "played_at", "received_at", "names", "artist_key", "artist", "title", "release", "isrc",
     "external_id", "platform",
 )  # fmt: skip
-COUNT_MORE = """
-    ON CONFLICT (user_id, reason) DO UPDATE
-    SET listens = refused_listen.listens + excluded.listens, last_at = excluded.last_at
-"""
-
-Reason = Literal["off", "old", "pruned", "future", "half_minute", "day_full", "waiting"]
 REASONS: dict[str, Reason] = {
     own_plays.TURNED_OFF: "off",
     own_plays.TOO_OLD: "old",
@@ -47,6 +42,7 @@ def receive(
     `found`: the tracks, as `matching.find` returned them. `accepted`, `daily`: the settings `plays.own` and
     `plays.own_daily`. Call in a transaction. Raises Unauthenticated if the account was deleted meanwhile.
     """
+    sql.lock(resolving.LOCK, shared=True)
     counting.share()
     if users.missing([actor.user_id]):
         raise Unauthenticated("unknown")
@@ -61,8 +57,7 @@ def receive(
             valid.append((listen, track))
     if valid:
         refused += _store(valid, now, actor, daily)
-    rows = [(actor.user_id, reason, count, now) for reason, count in refused.items()]
-    bulk.insert(RefusedListen, ("user", "reason", "listens", "last_at"), rows, COUNT_MORE)
+    refusals.add({(actor.user_id, reason): number for reason, number in refused.items()}, now)
 
 
 def _current(found: Sequence[int | None]) -> list[int | None]:
@@ -85,6 +80,7 @@ def _store(valid: Sequence[tuple[Listen, int | None]], now: int, actor: Identity
     if waiting:
         free = max(0, MOST_WAITING - _count(actor.user_id))
         refused["waiting"] += max(0, len(waiting) - free)
+        resolving.skip_changes()
         _wait([(row, texts[row.slot, row.names_hash]) for row in waiting[:free]], now)
         own_plays.count(waiting[:free], own)
     counting.roll_up(len(kept))

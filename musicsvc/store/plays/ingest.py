@@ -1,7 +1,7 @@
 """Store reported plays in batches. Plays reported before are ignored. Refused plays are returned with a reason."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -155,11 +155,17 @@ def record(rows: Iterable[PlayRow], own: int | None = None) -> int:
 
     `own`: the listener whose plays are own plays, if there are any. Call after `counting.share` or `counting.lock`.
     """
-    new = bulk.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT if is_sqlite() else _identity))
+    new = store(rows, () if own is None else (own,))
     if own is not None:
         own_plays.count(new, own)
-    counting.add(new, () if own is None else (own,))
     return len(new)
+
+
+def store(rows: Iterable[PlayRow], own: Collection[int]) -> Sequence[Sequence[Any]]:
+    """Do as `record`, for own plays of several listeners, which have their places already. Return the new rows."""
+    new = bulk.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT if is_sqlite() else _identity))
+    counting.add(new, own)
+    return new
 
 
 def _identity(row: PlayRow) -> tuple[Any, ...]:
