@@ -47,6 +47,7 @@ from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.listens import resolving
 
 JOB_SECONDS, TRIM_SECONDS = 1.0, 30.0
+CLEANING_SECONDS = 600.0
 REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
 REPORTS_LIFETIME = 5 * SECOND
 
@@ -137,6 +138,7 @@ class App:
             Periodic("returning free memory", resources.return_free_memory, every=TRIM_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("counting pending listens", self._count_pending, every=JOB_SECONDS),
+            Periodic("deleting old listens", self._delete_old_listens, every=CLEANING_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
             self._activity_writer,
@@ -183,6 +185,9 @@ class App:
         while not self._stopping and await asyncio.wrap_future(self._store.read(resolving.is_due)):
             unit = partial(resolving.advance, self._clock.now())
             await asyncio.wrap_future(self._store.write(unit, counters_only=True))
+
+    async def _delete_old_listens(self) -> None:
+        await asyncio.wrap_future(self._store.write(partial(resolving.clean, self._clock.now()), counters_only=True))
 
     def add_job(self, job: Job) -> None:
         """Add a background job whose work may take long. Call before `start`."""

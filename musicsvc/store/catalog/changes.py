@@ -90,6 +90,11 @@ def last() -> int:
     return int(position)
 
 
+def after(position: int, limit: int) -> list[tuple[int, int, int]]:
+    """Return kind, id and position of the first changes after a position."""
+    return [(row[0], row[1], row[2]) for row in fetch(SINCE, position, position, limit)]
+
+
 def renew_epoch(database: apsw.Connection) -> None:
     """Let no cursor be valid any more. Does nothing to a database of an older schema."""
     if database.table_exists(None, "change_epoch"):

@@ -14,7 +14,7 @@ from peewee import fn
 from musicsvc.clock import DAY
 from musicsvc.store.catalog import changes, merged
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import compiled, fetch, run
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.listens import matching, refusals
 from musicsvc.store.listens.matching import Listen
 from musicsvc.store.models import Artist, ListenProgress, Merged, PendingListen, Track, TrackArtist
@@ -25,23 +25,27 @@ from musicsvc.store.plays.rollups import blocks, listeners
 LOCK = 0x4C49_5354_454E_0000  # "LISTEN"
 CHANGES, LISTENS = 100, 200  # that are looked at in one transaction
 KEPT = 400 * DAY
+CLEANED = 1000  # at once
 MOST = 1_000_000  # pending listens of all accounts
-SKIP = "UPDATE listen_progress SET after = 0, position = (SELECT coalesce(max(position), 0) FROM catalog_change)"
-DUE = """
-    SELECT p.position <> (SELECT coalesce(max(position), 0) FROM catalog_change) OR p.seen < last.id, last.id
-    FROM listen_progress p CROSS JOIN (SELECT max(id) AS id FROM pending_listen WHERE counted_for IS NULL) AS last
-"""
-SINCE = "SELECT kind, object, position FROM catalog_change WHERE position > ? ORDER BY position LIMIT ?"
-EXPIRED = """
-    DELETE FROM pending_listen WHERE received_at < ?
-    AND id IN (SELECT id FROM pending_listen ORDER BY id LIMIT 500)
-"""
 
 
 def is_due() -> bool:
     """Return whether there are pending listens, and changes or listens that `advance` has not looked at."""
-    ((due, last),) = fetch(DUE)
-    return bool(due) and last is not None
+    ((newest,),) = _newest()
+    if newest is None:
+        return False
+    ((position, seen),) = _progress()
+    return bool(position != changes.last() or seen < newest)
+
+
+@compiled
+def _newest() -> Any:
+    return PendingListen.select(fn.max(PendingListen.id)).where(PendingListen.counted_for.is_null())
+
+
+@compiled
+def _progress() -> Any:
+    return ListenProgress.select(ListenProgress.position, ListenProgress.seen)
 
 
 def advance(now: int) -> bool:
@@ -54,7 +58,7 @@ def advance(now: int) -> bool:
         count(_found(fresh), now)
         ListenProgress.update(seen=fresh[-1][0]).execute()
         return True
-    changed = fetch(SINCE, progress.position, CHANGES)
+    changed = changes.after(progress.position, CHANGES)
     if not changed:  # the last change may be before the position: a copy of a database numbers its changes anew
         ListenProgress.update(position=0, after=0).where(ListenProgress.position > changes.last()).execute()
         return False
@@ -70,7 +74,8 @@ def advance(now: int) -> bool:
 
 def clean(now: int) -> None:
     """Delete listens that are 400 days old and, beyond 1,000,000, the oldest of the account that has most."""
-    run(EXPIRED, now - KEPT)
+    earliest = PendingListen.select(PendingListen.id).order_by(PendingListen.id).limit(CLEANED)
+    PendingListen.delete().where(PendingListen.received_at < now - KEPT, PendingListen.id.in_(earliest)).execute()
     waiting = PendingListen.counted_for.is_null()
     of = PendingListen.user, fn.count(PendingListen.id)
     first, last = PendingListen.select(fn.min(PendingListen.id), fn.max(PendingListen.id)).tuples().first()
@@ -80,7 +85,7 @@ def clean(now: int) -> None:
     rows = [*counted.tuples().iterator()]
     if (surplus := sum(number for _, number in rows) - MOST) > 0:
         oldest = PendingListen.select(PendingListen.id).where(PendingListen.user == rows[0][0], waiting)
-        oldest = oldest.order_by(PendingListen.id).limit(min(surplus, 1000))
+        oldest = oldest.order_by(PendingListen.id).limit(min(surplus, CLEANED))
         PendingListen.delete().where(PendingListen.id.in_(oldest)).execute()
 
 
@@ -177,4 +182,4 @@ def _play(row: Any, track: int, own: int) -> PlayRow:
 def skip_changes() -> None:
     """Look at no change of the catalog until now, unless listens wait. Call before the first one is stored."""
     if not PendingListen.select().where(PendingListen.counted_for.is_null()).exists():
-        run(SKIP)
+        ListenProgress.update(position=changes.last(), after=0).execute()

@@ -90,6 +90,15 @@ class PendingListen(Table):
         indexes = ((("user", "slot"), False),)
 
 
+_waiting = PendingListen.counted_for.is_null()
+PendingListen.add_index(PendingListen.user, PendingListen.names, name="pending_listen_names", where=_waiting)
+PendingListen.add_index(PendingListen.artist_key, PendingListen.id, name="pending_listen_artist", where=_waiting)
+PendingListen.add_index(PendingListen.isrc, name="pending_listen_isrc", where=_waiting & ~PendingListen.isrc.is_null())
+PendingListen.add_index(
+    PendingListen.external_id, name="pending_listen_external_id", where=_waiting & ~PendingListen.external_id.is_null()
+)
+
+
 class RefusedListen(Table):
     """The number of listens of an account that were refused for a reason."""
 
