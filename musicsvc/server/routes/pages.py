@@ -6,7 +6,7 @@ from typing import Any
 
 from musicsvc.server.handlers import exports
 from musicsvc.server.handlers.accounts import hash_password, registration_open
-from musicsvc.server.handlers.pages import accounts, developers, home, insights, leaving, overviews, settings
+from musicsvc.server.handlers.pages import accounts, developers, home, insights, leaving, overviews, players, settings
 from musicsvc.server.routes.route import (
     NO_STORE,
     SLOW,
@@ -27,6 +27,7 @@ from musicsvc.store.dashboards import report_links
 from musicsvc.store.editing import offers
 from musicsvc.store.editing.edits import find_artist
 from musicsvc.store.insights.figures import album_of, artist_of, track_of
+from musicsvc.store.listens import pending
 from musicsvc.store.security import sessions
 
 OPEN, SESSION = Access.OPEN, Access.SESSION
@@ -38,6 +39,7 @@ DATA, DELETE = "/settings/data", "/settings/delete"
 OFFER, HAND_OVER = "/settings/offers/{id}", "/insights/artist/{id}/hand-over"
 DEVELOPERS, ACCESS = "/settings/developers", "/settings/access"
 TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
+PLAYER, LISTENS = f"{DEVELOPERS}/player", "/settings/listens"
 
 
 def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> Route:
@@ -88,6 +90,12 @@ ROUTES: tuple[Route, ...] = (
     page("POST", ACCESS, home.request_access, SESSION, form=ACCESS),
     page("POST", f"{SETTINGS}/purpose", home.choose, SESSION, form="/"),
     page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, form=DEVELOPERS, password=PasswordOf.CALLER),
+    page("GET", PLAYER, players.show, Access.DEVELOPER),
+    page("POST", PLAYER, players.connect, Access.DEVELOPER, form=PLAYER, password=PasswordOf.CALLER),
+    page("GET", LISTENS, players.show_listens, SESSION),
+    page("POST", f"{LISTENS}/{{id}}/name", players.name, SESSION, find=pending.find_own, form=LISTENS),
+    page("POST", f"{LISTENS}/{{id}}/dismiss", players.dismiss, SESSION, find=pending.find_own),
+    page("POST", f"{LISTENS}/dismiss", players.dismiss_all, SESSION),
     page("GET", TOKEN, developers.show_token, SESSION, find=tokens.get_own),
     page("POST", f"{TOKEN}/regenerate", developers.regenerate_token, SESSION, find=tokens.get_own, form=TOKEN,
          password=PasswordOf.CALLER),

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from peewee import SQL, fn
 
 from musicsvc.errors import NotFound
-from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.listens import resolving
-from musicsvc.store.models import PendingListen
+from musicsvc.store.models import PendingListen, Play
 from musicsvc.store.plays import counting
 
 NO_ENTRY = "There is no such pending listen."
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     last_at: int
 
 
-def list_own(page: Page, *, actor: Identity) -> Listing[Entry]:
+def list_own(page: Page, *, actor: Caller) -> Listing[Entry]:
     """Return the entries of the actor."""
     waiting = _waiting(actor.user_id)
     total = waiting.select(fn.count(PendingListen.names.distinct())).scalar() or 0
@@ -46,7 +46,7 @@ def list_own(page: Page, *, actor: Identity) -> Listing[Entry]:
     return Listing([*found], total, page, load)
 
 
-def find_own(entry_id: int, *, actor: Identity) -> int:
+def find_own(entry_id: int, *, actor: Caller) -> int:
     """Return the hash of the names of one of the actor's entries. Raises NotFound if there is no such entry."""
     row = _waiting(actor.user_id).select(PendingListen.names).where(PendingListen.id == entry_id).tuples().first()
     if row is None:
@@ -54,7 +54,7 @@ def find_own(entry_id: int, *, actor: Identity) -> int:
     return int(row[0])
 
 
-def dismiss(names: int | None, *, actor: Identity) -> None:
+def dismiss(names: int | None, *, actor: Caller) -> None:
     """Delete the listens of one entry of the actor or, with None, of all. They keep their places among own plays."""
     which = [PendingListen.user == actor.user_id, PendingListen.counted_for.is_null()]
     if names is not None:
@@ -62,12 +62,22 @@ def dismiss(names: int | None, *, actor: Identity) -> None:
     PendingListen.delete().where(*which).execute()
 
 
-def name(names: int, track: int, *, actor: Identity, now: int) -> None:
+def name(names: int, track: int, *, actor: Caller, now: int) -> None:
     """Count the listens of one entry of the actor as plays of a track, which must exist."""
     sql.lock(resolving.LOCK)
     counting.share()
     ids = _waiting(actor.user_id).select(PendingListen.id).where(PendingListen.names == names)
     resolving.count({each: track for (each,) in ids.tuples().iterator()}, now)
+
+
+def last_heard(account: int) -> tuple[int, str | None] | None:
+    """Return when the account's last listen was received, and from which player, or None if there is none."""
+    play, listen = Play, PendingListen
+    played = play.select(play.reported_at, play.platform).where(play.reporter == account, play.reporter > SQL("0"))
+    played = played.where(play.platform.is_null(is_null=False)).order_by(play.reported_at.desc()).limit(1)
+    waiting = listen.select(listen.received_at, listen.platform).where(listen.user == account)
+    found = [*played.tuples().iterator(), *waiting.order_by(listen.received_at.desc()).limit(1).tuples().iterator()]
+    return max(found, key=lambda row: row[0], default=None)
 
 
 def _waiting(account: int) -> Any:

@@ -29,6 +29,7 @@ from musicsvc.store.models import (
     ImportTask,
     Message,
     Participant,
+    PendingListen,
     Playlist,
     ReportLink,
     Session,
@@ -60,6 +61,7 @@ BELONGINGS: dict[str, Any] = {
     "share link": ReportLink.user,
     "device": Device.user,
     "artist offer": ArtistOffer.user,
+    "pending listen": PendingListen.user,
 }
 
 
@@ -68,7 +70,8 @@ def count_belongings(user: User) -> dict[str, int]:
     counts: dict[str, int] = {}
     for noun, owner in BELONGINGS.items():
         owned = owner.model.select().where(owner == user.id)
-        counts[noun] = (owned.where(~Comment.deleted) if owner is Comment.user else owned).count()
+        shown = {Comment.user: ~Comment.deleted, PendingListen.user: PendingListen.counted_for.is_null()}.get(owner)
+        counts[noun] = (owned if shown is None else owned.where(shown)).count()
     return {noun: count for noun, count in counts.items() if count}
 
 

@@ -108,8 +108,13 @@ SECTIONS: dict[str, Section] = {
     "messages": Section(
         _columns("id conversation_id message_text created_at"), "message WHERE user_id = ? ORDER BY id"
     ),
+    "pending_listens": Section(
+        _columns("id artist title release isrc external_id platform played_at received_at"),
+        "pending_listen WHERE user_id = ? AND counted_for IS NULL ORDER BY id",
+    ),
+    "refused_listens": Section(_columns("reason listens last_at"), "refused_listen WHERE user_id = ? ORDER BY reason"),
     "own_plays": Section(
-        _columns("track_id played_at duration_ms reported_at", track="t.name"),
+        _columns("track_id played_at duration_ms reported_at platform", track="t.name"),
         "play p LEFT JOIN track t ON t.id = p.track_id"
         " WHERE p.reporter > 0 AND p.reporter = ? AND p.listener_id = (SELECT id FROM listener WHERE key = ?)"
         " ORDER BY p.reported_at, p.slot, p.track_id",
