@@ -16,7 +16,7 @@ from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
 from musicsvc.server.call import Observer
 from musicsvc.server.demo.stages import Demo, cross_origin
 from musicsvc.server.demo.state import DemoState
-from musicsvc.server.freshness import Freshness
+from musicsvc.server.freshness import Freshness, Source
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
@@ -43,6 +43,7 @@ from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.tables import recorded
 from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.listens import resolving
 
@@ -98,6 +99,7 @@ class App:
         self.dispatcher = self._build_dispatcher(clock, root, log, observed=observed)
         self._import_worker = ImportWorker(store, self._uploads, clock)
         self._long_jobs: list[Job] = [self._import_worker]
+        self._resolved: Source | None = None  # no listen was due at that moment
         self._jobs = self._build_jobs()
         self._server: HttpServer | None = None
         self._acceptor: Acceptor | None = None
@@ -182,7 +184,14 @@ class App:
 
     async def _count_pending(self) -> None:
         """Count listens whose track exists now, until none is left or the server stops."""
-        while not self._stopping and await asyncio.wrap_future(self._store.read(resolving.is_due)):
+        while not self._stopping:
+            stamp = self._freshness.now()
+            if stamp is not None and self._resolved is not None and self._freshness.holds(self._resolved):
+                return
+            due, tables = await asyncio.wrap_future(self._store.read(partial(recorded, resolving.is_due)))
+            if not due:
+                self._resolved = stamp and Source(stamp, tables)
+                return
             unit = partial(resolving.advance, self._clock.now())
             await asyncio.wrap_future(self._store.write(unit, counters_only=True))
 

@@ -290,6 +290,11 @@ def _liked(world: World) -> Iterable[View]:
     yield View("users/me/likes", "ben", [])
 
 
+def _pending(world: World) -> Iterable[View]:
+    """The most heard first, then the first that came in."""
+    yield View("users/me/pending-listens", "ann", sorted(world.pending, key=lambda row: (-row["listens"], row["id"])))
+
+
 def _reposted(world: World) -> Iterable[View]:
     """The last reposted first."""
     yield View("users/me/reposts", "ann", [track(row, "ann") for row in reversed(world.reposted)])
@@ -341,6 +346,7 @@ LISTS: Mapping[str, Callable[[World], Iterable[View]]] = {
     f"{V1}/users/me/followers": _followers,
     f"{V1}/users/me/likes": _liked,
     f"{V1}/users/me/reposts": _reposted,
+    f"{V1}/users/me/pending-listens": _pending,
     f"{V1}/users/me/artists": _managed,
     f"{V1}/playlists": _playlists,
     f"{V1}/playlists/invitations": _invitations,

@@ -1,10 +1,14 @@
 """The test data of accounts: follows, playlists, collections, conversations."""
 
-from musicsvc.clock import DAY
+from peewee import fn
+
+from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.store.accounts import follows, tokens, users
 from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.listens.matching import Listen
+from musicsvc.store.listens.receiving import receive
 from musicsvc.store.messaging import messages
-from musicsvc.store.models import Token
+from musicsvc.store.models import PendingListen, Token
 from musicsvc.store.playlists import collections, invites, playlists
 from musicsvc.store.playlists.playlists import PlaylistRow
 from tests.paging.world import Row, World
@@ -18,6 +22,22 @@ def fill(world: World) -> None:
     _add_collections(world)
     _add_conversations(world)
     _add_access_tokens(world)
+    _add_pending_listens(world)
+
+
+def _add_pending_listens(world: World) -> None:
+    """25 entries of ann, the third of which has most listens, and one of ben."""
+    ann, ben = world.callers["ann"], world.callers["ben"]
+    at = world.tick() - world.now % SECOND
+    for number in range(25):
+        count, title = 1 + (number * 7 + 3) % 5, f"Lost {number * 11 % 25}"
+        moments = [at - (number * 40 + place) * MINUTE for place in range(count)]
+        heard = [Listen(moment, "Nobody", title, release="None" if number % 2 else None) for moment in moments]
+        receive(heard, [None] * count, now=world.tick(), actor=ann, accepted=True, daily=600)
+        first = PendingListen.select(fn.min(PendingListen.id)).where(PendingListen.title == title).scalar()
+        row = {"id": first, "artist": "Nobody", "track": title, "release": heard[0].release, "listens": count}
+        world.pending.append(row | {"first_at": isoformat(min(moments)), "last_at": isoformat(max(moments))})
+    receive([Listen(at, "Nobody", "Else")], [None], now=world.now, actor=ben, accepted=True, daily=600)
 
 
 def _add_follows(world: World) -> None:

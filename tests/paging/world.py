@@ -40,6 +40,7 @@ class World:
     conversations: list[Row] = field(default_factory=list)
     invitations: list[Row] = field(default_factory=list)
     liked: list[Row] = field(default_factory=list)  # tracks, in the order in which ann liked them
+    pending: list[Row] = field(default_factory=list)  # entries of pending listens of ann
     reposted: list[Row] = field(default_factory=list)
     access_tokens: list[Row] = field(default_factory=list)
     follows: list[tuple[int, int]] = field(default_factory=list)  # (follower, followed)

@@ -126,6 +126,9 @@ OF_OTHER_STATES = {
     "POST /settings/offers/{id}/refuse",
     "POST /settings/offers/{id}/take-back",
     "POST /settings/delete",
+    "POST /settings/listens/dismiss",
+    "POST /settings/listens/{id}/dismiss",
+    "POST /settings/listens/{id}/name",
     "POST /settings/access",
 }
 

@@ -13,7 +13,7 @@ from musicsvc.store.dashboards import report_links
 from musicsvc.store.editing import offers
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.store.models import Album, AlbumArtist, Artist, PendingListen, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT, window
 from musicsvc.store.plays.rollups import listeners
@@ -195,6 +195,12 @@ def _import(world: PageWorld) -> Mapping[str, Any]:
     return {"id": run}
 
 
+def _pending(world: PageWorld) -> Mapping[str, Any]:
+    texts = {"names": 1, "artist_key": 2, "artist": "Nobody", "title": "Nothing"}
+    times = {"slot": 3, "played_at": 3 * SLOT, "received_at": world.shared.clock.now()}
+    return {"id": PendingListen.create(user=world.ids[OWNER], **texts, **times).id}
+
+
 def _offer(by: str, to: str | None) -> Callable[[PageWorld], Mapping[str, Any]]:
     """Return a function that offers artists of the account `by`, the owner or another one. None: to administrators."""
 
@@ -310,6 +316,14 @@ PAGES: Mapping[str, PageRight] = {
     "POST /settings/developers/tokens": PageRight(
         form=lambda _: {"name": "laptop", "password": PASSWORD}, status=200, others={REVOKED: NEEDS_API_ACCESS}
     ),
+    "GET /settings/developers/player": PageRight(others={REVOKED: NEEDS_API_ACCESS}),
+    "POST /settings/developers/player": PageRight(
+        form=lambda _: {"name": "player", "password": PASSWORD}, status=200, others={REVOKED: NEEDS_API_ACCESS}
+    ),
+    "GET /settings/listens": ANYBODY,
+    "POST /settings/listens/dismiss": ANYBODY,
+    "POST /settings/listens/{id}/name": PageRight(_pending, form=lambda _: {"track": "1"}, stranger=404),
+    "POST /settings/listens/{id}/dismiss": PageRight(_pending, stranger=404),
     "GET /settings/developers/tokens/{id}": PageRight(_token, stranger=404),
     "POST /settings/developers/tokens/{id}/regenerate": PageRight(
         _token, form=lambda _: {"password": PASSWORD}, status=200, stranger=404

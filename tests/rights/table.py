@@ -15,6 +15,7 @@ from musicsvc.store.catalog import albums, artists, tracks
 from musicsvc.store.editing import edits
 from musicsvc.store.engagement import comments
 from musicsvc.store.insights import figures
+from musicsvc.store.listens import pending
 from musicsvc.store.messaging import messages, notifications
 from musicsvc.store.playlists import collections, invites, playlists
 from tests.rights import world as make
@@ -104,6 +105,9 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
         "oneself": Right(make.collaboration(public=False, user="me"), owner=404, stranger=404, invited=404, former=404),
     },
     tokens.get_own: {"": owner_only(make.token, 404)},
+    pending.find_own: {"": owner_only(make.pending_listen, 404)},
+    f"GET {V1}/users/me/pending-listens": ANYBODY,
+    f"DELETE {V1}/users/me/pending-listens": ANYBODY,
     f"POST {V1}/auth/register": ANYBODY,
     f"POST {V1}/auth/login": ANYBODY,
     f"GET {V1}/access-tokens": ANYBODY,

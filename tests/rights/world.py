@@ -18,6 +18,7 @@ from musicsvc.store.models import (
     Comment,
     Conversation,
     Participant,
+    PendingListen,
     Playlist,
     PlaylistInvite,
     Token,
@@ -26,6 +27,7 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.playlists import playlists
+from musicsvc.store.plays.periods import SLOT
 
 T = TypeVar("T")
 PASSWORD = "three romances for violin"
@@ -120,6 +122,13 @@ def track(world: World, who: str) -> int:
     made = int(Track.create(name="Fireflies", duration=1_000, created_at=world.now).id)
     TrackArtist.create(track=made, artist=artist(world, who), position=0)
     return made
+
+
+def pending_listen(world: World, who: str) -> int:
+    """A listen of the owner that matches no track."""
+    texts = {"names": 1, "artist_key": 2, "artist": "Nobody", "title": "Nothing"}
+    times = {"slot": 3, "played_at": 3 * SLOT, "received_at": world.now}
+    return int(PendingListen.create(user=world.owner(who), **texts, **times).id)
 
 
 def comment(world: World, who: str) -> int:

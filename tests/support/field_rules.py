@@ -202,6 +202,7 @@ _FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "plays.0.duration_ms": number(0, 86_400_000),
         "plays.0.client_id": text(1, 128),
     },
+    f"POST {V1}/users/me/pending-listens/{{id}}": {"track_id": EXISTING},
     f"POST {V1}/collections": {"name": NAME, "description": text(0, 1000), "track_ids": ids(500, required=False)},
     f"POST {V1}/messaging/messages": {
         "conversation_id": Rule([], NO_IDS, required=True),

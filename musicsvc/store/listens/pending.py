@@ -30,20 +30,23 @@ class Entry(NamedTuple):
 
 def list_own(page: Page, *, actor: Caller) -> Listing[Entry]:
     """Return the entries of the actor."""
+    listen = PendingListen
     waiting = _waiting(actor.user_id)
-    total = waiting.select(fn.count(PendingListen.names.distinct())).scalar() or 0
-    numbers = fn.min(PendingListen.id), fn.count(SQL("*")), fn.min(PendingListen.played_at)
-    groups = waiting.select(*numbers, fn.max(PendingListen.played_at)).group_by(PendingListen.names)
-    groups = groups.order_by(fn.count(SQL("*")).desc(), fn.min(PendingListen.id)).limit(page.size).offset(page.offset)
-    found = {row[0]: row[1:] for row in groups.tuples().iterator()}
+    total = waiting.select(fn.count(listen.names.distinct())).scalar() or 0
+    count, first = fn.count(SQL("*")), fn.min(listen.id)
+    groups = waiting.select(first.alias("id"), count.alias("size")).group_by(listen.names).alias("entry")
+    keys = groups.select_from(groups.c.id).order_by(groups.c.size.desc(), groups.c.id)
+    ids = [number for (number,) in keys.limit(page.size).offset(page.offset).tuples().iterator()]
 
     def load(ids: Collection[int]) -> list[Entry]:
-        listen = PendingListen
         texts = listen.select(listen.id, listen.artist, listen.title, listen.release).where(listen.id.in_(list(ids)))
-        by_id = {row[0]: row for row in texts.tuples().iterator()}
-        return [Entry(*by_id[each], *found[each]) for each in ids]
+        named = {row[0]: row for row in texts.tuples().iterator()}
+        names = listen.select(listen.names).where(listen.id.in_(list(ids)))
+        of = waiting.select(first, count, fn.min(listen.played_at), fn.max(listen.played_at))
+        numbers = {row[0]: row[1:] for row in of.where(listen.names.in_(names)).group_by(listen.names).tuples()}
+        return [Entry(*named[each], *numbers[each]) for each in ids]
 
-    return Listing([*found], total, page, load)
+    return Listing(ids, total, page, load)
 
 
 def find_own(entry_id: int, *, actor: Caller) -> int:

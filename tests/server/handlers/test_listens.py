@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -51,7 +52,8 @@ def make_track(store: Store, title: str, *artists: str, **more: Any) -> int:
 def plays(store: Store) -> list[tuple[int, int, str | None]]:
     """Return track, time (Unix seconds) and player of all plays, in order of time."""
     rows = Play.select(Play.track, Play.played_at, Play.platform).order_by(Play.played_at)
-    return [(t, at // SECOND, platform) for t, at, platform in store.read(lambda: list(rows.tuples())).result()]
+    found: list[Any] = store.read(lambda: list(rows.tuples())).result()
+    return [(row[0], row[1] // SECOND, row[2]) for row in found]
 
 
 class Player:
@@ -149,9 +151,7 @@ async def test_listens_are_plays_of_the_tracks_that_they_name(player: Player, st
 
 
 async def test_the_release_decides_between_several_and_else_the_oldest_track(player: Player, store: Store) -> None:
-    albums = [
-        store.write(lambda name=name: Album.create(name=name, created_at=NOW)).result() for name in ("One", "Two")
-    ]
+    albums = [store.write(partial(Album.create, name=name, created_at=NOW)).result() for name in ("One", "Two")]
     first, second = (make_track(store, "Morning", "Ann Example", album=album.id) for album in albums)
     await player.send(body(listen(release_name="two"), listen(at=HEARD + 60), listen(at=HEARD + 120, release_name="?")))
     assert [row[0] for row in plays(store)] == [second, first, first]
