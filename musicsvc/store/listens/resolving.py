@@ -17,7 +17,7 @@ from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.listens import matching, refusals
 from musicsvc.store.listens.matching import Listen
-from musicsvc.store.models import Artist, ListenProgress, Merged, PendingListen, Track, TrackArtist
+from musicsvc.store.models import Artist, ListenProgress, Merged, MergedCredit, PendingListen, Track, TrackArtist
 from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.rollups import blocks, listeners
@@ -91,11 +91,16 @@ def clean(now: int) -> None:
 
 def _named_by(changed: Sequence[Sequence[int]]) -> tuple[set[int], set[str], set[str]]:
     """Return hashes of the keys of the artists that changed or whose tracks did, and the ISRCs and ids of tracks."""
-    tracks = [number for kind, number, _ in changed if kind == merged.TRACK]
-    artists = [number for kind, number, _ in changed if kind == merged.ARTIST]
+    tracks, artists = (_with_targets(kind, changed) for kind in (merged.TRACK, merged.ARTIST))
     names = {name for (name,) in _names(tracks, artists)} | {name for (name,) in _former_names(tracks, artists)}
     codes = [*_codes(tracks), *_former_codes(tracks)]
     return {*map(matching.artist_key, names)}, {one for one, _ in codes if one}, {one for _, one in codes if one}
+
+
+def _with_targets(kind: int, changed: Sequence[Sequence[int]]) -> list[int]:
+    """Return the ids of changed tracks or artists, and of those into which they were merged."""
+    ids = [number for of, number, _ in changed if of == kind]
+    return [*ids, *merged.targets(kind, ids).values()]
 
 
 @compiled
@@ -108,6 +113,8 @@ def _names(tracks: Collection[int], artists: Collection[int]) -> Any:
 def _former_names(tracks: Collection[int], artists: Collection[int]) -> Any:
     of_tracks = Merged.select(Merged.name).join(TrackArtist, on=(TrackArtist.artist == Merged.into))
     of_tracks = of_tracks.where(Merged.kind == merged.ARTIST, TrackArtist.track.in_(tracks))
+    credited = Artist.select(Artist.name).join(MergedCredit, on=(MergedCredit.artist == Artist.id)).join(Merged)
+    of_tracks = of_tracks.union(credited.where(Merged.kind == merged.TRACK, Merged.into.in_(tracks)))
     return of_tracks.union(Merged.select(Merged.name).where(Merged.kind == merged.ARTIST, Merged.into.in_(artists)))
 
 

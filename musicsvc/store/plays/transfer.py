@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import compiled, fetch, in_list, run, run_many
-from musicsvc.store.models import DroppedPlay
+from musicsvc.store.models import DroppedPlay, PendingListen
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, counts, reader, recount, withdrawal
@@ -64,6 +64,7 @@ def move(source: int, target: int) -> list[int]:
     bulk.insert_many(REMEMBER, ("bigint", "bigint", "bytea", "bigint"), remembered)
     among, values = in_list(days)
     run(MOVE.format(days=among), target, values, source)
+    PendingListen.update(counted_for=target).where(PendingListen.counted_for == source).execute()
     _count(source, target, days, dropped)
     total = sum(reader.all_time_plays(TRACK, [source, target]).values())
     ranks.replace({source: None, target: total - len(dropped)})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from peewee import CompositeKey, ForeignKeyField, Model
+from peewee import CompositeKey, ForeignKeyField, Model, fn
 
 from musicsvc.store import models
 from musicsvc.store.accounts import user_search
@@ -18,6 +18,7 @@ from musicsvc.store.models import (
     AlbumArtist,
     Artist,
     ImportItem,
+    PendingListen,
     Track,
     TrackArtist,
     TrackGenre,
@@ -26,6 +27,8 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.plays import counting
+from musicsvc.store.plays.ingest import WITHOUT_ID
+from musicsvc.store.plays.rollups import listeners, withdrawal
 from musicsvc.store.security.security_events import Actor
 
 AT_ONCE = 500
@@ -92,6 +95,7 @@ def take_back(table: type[Model], now: int, actor: Actor, import_id: int, below:
             user_search.remove(*account)
     if table is Track:
         notices.log_undone(gone, import_id, now=now, actor=actor)
+        _let_wait(gone)
     table.delete().where(columns.id.in_(gone)).execute()
     runs.replace(import_id, table, gone, {})
     return Taken(runs.table_name(table), ids[-1], len(present - kept.keys()), kept)
@@ -130,7 +134,10 @@ def _references(table: type[Model], ids: Sequence[int], going: Going) -> Iterabl
                     yield item, noun(other)
     if table is Track:
         played = TrackPlays.select(TrackPlays.track, TrackPlays.plays).where(TrackPlays.track.in_(ids))
-        yield from ((item, "plays") for item, plays in played.tuples().iterator() if plays > going.plays[item])
+        waited = _waited(ids)
+        for item, plays in played.tuples().iterator():
+            if plays > going.plays[item] + waited[item]:
+                yield item, "plays"
     if table in EDITABLE:
         columns: Any = table
         edited = table.select(columns.id).where(columns.id.in_(ids), columns.edited_at.is_null(is_null=False))
@@ -139,6 +146,24 @@ def _references(table: type[Model], ids: Sequence[int], going: Going) -> Iterabl
         in_use = User.password_hash.is_null(is_null=False) | User.api_access | User.admin
         used = User.select(User.id).where(User.id.in_(ids), in_use)
         yield from ((item, "its owner") for (item,) in used.tuples().iterator())
+
+
+def _waited(tracks: Sequence[int]) -> Counter[int]:
+    """Return the numbers of plays of tracks that are listens which had waited for them."""
+    track = PendingListen.counted_for
+    rows = PendingListen.select(track, fn.count(PendingListen.id)).where(track.in_(tracks)).group_by(track)
+    return Counter(dict(rows.tuples().iterator()))
+
+
+def _let_wait(tracks: Sequence[int]) -> None:
+    """Let the listens wait again that had waited for these tracks. They keep their places among own plays."""
+    listen = PendingListen
+    of = listen.select(listen.user, listen.slot, listen.counted_for).where(listen.counted_for.in_(tracks))
+    rows = [*of.tuples().iterator()]
+    ids = listeners.find([listeners.account_key(account) for account, *_ in rows])
+    plays = [(slot, track, ids[listeners.account_key(account)], WITHOUT_ID) for account, slot, track in rows]
+    withdrawal.remove(plays)
+    listen.update(counted_for=None).where(listen.counted_for.in_(tracks)).execute()
 
 
 def _undone_with(table: type[Model]) -> tuple[type[Model], list[Any]]:

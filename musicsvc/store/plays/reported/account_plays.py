@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from peewee import fn
+
 from musicsvc.clock import isoformat
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
+from musicsvc.store.models import PendingListen, Play
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection, Withdrawn
@@ -146,7 +149,7 @@ def _withdraw_some(
     reports: Reports, summary: ReportsSummary, days: Sequence[int], deleted: int, *, now: int, actor: Actor
 ) -> Withdrawn:
     """Delete plays on the first of these days. Log the first transaction of several, and the last."""
-    done = withdrawal.withdraw(reports.selection(summary.kept_from), days, reports.own())
+    done = _delete(reports, summary.kept_from, days)
     about = partial(security_events.add, account_id=reports.account, now=now, actor=actor)
     if not done.days:
         if deleted + done.plays:  # nothing if another withdrawal was faster
@@ -156,13 +159,24 @@ def _withdraw_some(
     return done
 
 
+def _delete(reports: Reports, kept_from: int, days: Sequence[int]) -> Withdrawn:
+    """Delete some plays. Those that had waited for their track give back the half minutes that they held."""
+    own = reports.own()
+    done = withdrawal.withdraw(reports.selection(kept_from), days, own)
+    listen = PendingListen
+    played = Play.select(Play.slot).where(Play.slot == listen.slot, Play.track == listen.counted_for)
+    gone = listen.counted_for.is_null(is_null=False), ~fn.EXISTS(played.where(Play.listener == own))
+    listen.delete().where(listen.user == reports.account, *gone).execute()
+    return done
+
+
 def withdraw_batch(reports: Reports, *, now: int, actor: Actor) -> tuple[int, int]:
     """Delete some thousands of these plays, the earliest, and log it. Return the numbers of deleted and remaining ones.
 
     Call in a transaction.
     """
     summary = summarize(reports)
-    done = withdrawal.withdraw(reports.selection(summary.kept_from), summary.days, reports.own())
+    done = _delete(reports, summary.kept_from, summary.days)
     left = summary.plays - done.plays
     if done.plays:
         reason = f"{done.plays:,} of " * bool(left) + describe(reports, summary.plays, summary)

@@ -1,0 +1,200 @@
+"""Pending listens count once, whatever makes their track appear, and wait again if an undo takes it back."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from musicsvc.clock import DAY, SECOND
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import artists, tracks
+from musicsvc.store.editing import edits
+from musicsvc.store.engine.pagination import Page
+from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.undoing import undo
+from musicsvc.store.listens import matching, pending, receiving, resolving
+from musicsvc.store.listens.matching import Listen
+from musicsvc.store.models import Artist, OwnPlayDay, PendingListen, Play, Track, TrackArtist
+from musicsvc.store.plays.reported import account_plays
+from musicsvc.store.plays.reported.account_plays import Reports
+from tests.conftest import NOW
+from tests.support import reported_plays
+from tests.support.catalog_import import import_rows
+from tests.support.merges import merge
+from tests.support.undoing import quiet, require_sound
+
+AT = NOW - 600 * SECOND
+NAMES = ("Ann Example", "Morning")
+CODE = "USRC17607839"
+
+
+@pytest.fixture
+def ann(store: Store) -> Identity:
+    return store.write(partial(reported_plays.account, reports_plays=False)).result()
+
+
+def hear(store: Store, actor: Identity, *listens: Listen) -> None:
+    """Report listens, as a player does."""
+    found = store.read(partial(matching.find, listens)).result()
+    unit = partial(receiving.receive, listens, found, now=NOW, actor=actor, accepted=True, daily=600)
+    store.write(unit).result()
+
+
+def settle(store: Store) -> None:
+    """Let the server look at all that has changed."""
+    while store.read(resolving.is_due).result():
+        store.write(partial(resolving.advance, NOW)).result()
+
+
+def heard(back: int = 0, artist: str = NAMES[0], title: str = NAMES[1], **more: Any) -> Listen:
+    return Listen(AT - back * 60 * SECOND, artist, title, **more)
+
+
+def make(title: str, artist: str, **more: Any) -> int:
+    """Create a track of an artist, a new one unless it exists; within a unit."""
+    found = Artist.select().where(Artist.name == artist).first() or Artist.create(name=artist, created_at=NOW)
+    track = Track.create(name=title, duration=1000, created_at=NOW, **more)
+    TrackArtist.create(track=track, artist=found, position=0)
+    return int(track.id)
+
+
+def played(store: Store) -> list[tuple[int, int]]:
+    rows: list[tuple[int, int]] = store.read(
+        lambda: sorted(Play.select(Play.track, Play.played_at).tuples().iterator())
+    ).result()
+    return rows
+
+
+def waiting(store: Store, actor: Identity) -> dict[tuple[str, str], int]:
+    def read() -> dict[tuple[str, str], int]:
+        return {(e.artist, e.title): e.listens for e in pending.list_own(Page(1, 100), actor=actor).rows}
+
+    return store.read(read).result()
+
+
+def _create(store: Store, _file: Path) -> int:
+    return store.write(partial(make, NAMES[1], NAMES[0])).result()
+
+
+def _import(store: Store, file: Path) -> int:
+    import_rows(store, file, [{"track": NAMES[1], "artist": NAMES[0]}])
+    return int(store.read(lambda: Track.get().id).result())
+
+
+def _rename_track(store: Store, _file: Path) -> int:
+    track = store.write(partial(make, "Mourning", NAMES[0])).result()
+    settle(store)
+    store.write(lambda: edits.edit_track(tracks.get(track), {"name": NAMES[1]}, now=NOW)).result()
+    return track
+
+
+def _rename_artist(store: Store, _file: Path) -> int:
+    track = store.write(partial(make, NAMES[1], "Anne Example")).result()
+    settle(store)
+    store.write(lambda: edits.edit_artist(artists.get(1), {"name": "ANN EXAMPLE"}, now=NOW)).result()
+    return track
+
+
+def _merge_tracks(store: Store, _file: Path) -> int:
+    """The track of another artist takes over the names, before anything was looked at."""
+    kept = store.write(partial(make, "Evening", "Somebody")).result()
+    settle(store)
+    gone = store.write(partial(make, NAMES[1], NAMES[0])).result()
+    merge(store, "track", gone, kept)
+    return kept
+
+
+def _code(store: Store, _file: Path) -> int:
+    return store.write(partial(make, "Else", "Somebody", isrc=CODE)).result()
+
+
+WAYS: list[Callable[[Store, Path], int]] = [
+    _create, _import, _rename_track, _rename_artist, _merge_tracks, _code,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_pending_listens_count_once_whatever_makes_their_track_appear(
+    store: Store, ann: Identity, tmp_path: Path, way: Callable[[Store, Path], int]
+) -> None:
+    some = [heard(isrc=CODE), heard(3 * 24 * 60), heard(5, title="Other")]
+    if way is _code:
+        some[1] = some[1]._replace(isrc=CODE)
+    hear(store, ann, *some)
+    settle(store)
+    assert (played(store), waiting(store, ann)) == ([], {NAMES: 2, ("Ann Example", "Other"): 1})
+    track = way(store, tmp_path / "rows.jsonl")
+    for _ in range(2):
+        settle(store)
+        assert played(store) == [(track, AT - 3 * DAY), (track, AT)]
+        hear(store, ann, *some)  # a repeat
+    assert waiting(store, ann) == {("Ann Example", "Other"): 1}
+    require_sound(store)
+    days = dict(store.read(lambda: [*OwnPlayDay.select(OwnPlayDay.day, OwnPlayDay.plays).tuples()]).result())
+    assert days == {AT // DAY: 2, AT // DAY - 3: 1}
+
+
+def test_listens_wait_again_when_the_import_of_their_track_is_undone(
+    store: Store, ann: Identity, tmp_path: Path
+) -> None:
+    hear(store, ann, heard(), heard(7), heard(9, title="Other"))
+    rows = [{"track": NAMES[1], "artist": NAMES[0]}, {"track": "Other", "artist": NAMES[0]}]
+    run = import_rows(store, tmp_path / "rows.jsonl", rows).run
+    assert run is not None
+    settle(store)
+    hear(store, ann, heard(30, title="Other"))  # a play that never waited keeps its track
+    assert (len(played(store)), waiting(store, ann)) == (4, {})
+    done = undo.undo(store, run, now=NOW, on_progress=quiet)
+    assert {reason for _, reason in done.kept} >= {"plays"}
+    assert (len(played(store)), waiting(store, ann)) == (2, {NAMES: 2})
+    require_sound(store)
+    store.write(partial(make, *reversed(NAMES))).result()
+    settle(store)
+    assert (len(played(store)), waiting(store, ann)) == (4, {})
+
+
+def test_what_the_account_withdraws_frees_its_half_minute(store: Store, ann: Identity) -> None:
+    hear(store, ann, heard(), heard(5))
+    track = store.write(partial(make, *reversed(NAMES))).result()
+    settle(store)
+    reports = Reports(ann.user_id)
+    store.write(lambda: account_plays.withdraw_batch(reports, now=NOW, actor="cli")).result()
+    assert (played(store), store.read(PendingListen.select().count).result()) == ([], 0)
+    hear(store, ann, heard())
+    assert played(store) == [(track, AT)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_order_of_what_happens_gives_the_figures_of_a_recount(store: Store, ann: Identity, seed: int) -> None:
+    chance = random.Random(seed)
+    names = [("Ann", "One"), ("Ann", "Two"), ("Ben", "One"), ("Cleo", "Three")]
+    counts = Counter[tuple[str, str]]()
+    made: dict[tuple[str, str], int] = {}
+    for step in range(20):
+        pair = chance.choice(names)
+        match chance.randrange(5):
+            case 0 | 1:
+                hear(store, ann, *[heard(step, *pair)] * chance.choice([1, 2]))  # perhaps twice
+                counts[pair] += 1
+            case 2 if pair not in made and pair != names[3]:
+                made[pair] = store.write(partial(make, pair[1], pair[0])).result()
+            case 3:
+                settle(store)
+            case 4 if pair in made and len({*made.values()}) > 1:
+                other = chance.choice([each for each in made.values() if each != made[pair]] or [0])
+                if other:
+                    merge(store, "track", made[pair], other)
+                    former = made[pair]
+                    made = {each: other if track == former else track for each, track in made.items()}
+    settle(store)
+    expected = Counter[int]()
+    for pair, count in counts.items():
+        if pair in made:
+            expected[made[pair]] += count
+    assert Counter(track for track, _ in played(store)) == +expected
+    assert waiting(store, ann) == {pair: count for pair, count in counts.items() if pair not in made}
+    require_sound(store)
