@@ -153,6 +153,7 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     "GET /thumbnails/artist/{id}": {"": Right(make.artist)},
     "GET /thumbnails/album/{id}": {"": Right(make.album)},
     "GET /thumbnails/track/{id}": {"": Right(make.track)},
+    f"GET {INSIGHTS}/missing-tracks": ANYBODY,
     f"GET {INSIGHTS}/export/formats": ANYBODY,
     f"POST {INSIGHTS}/export/csv": ANYBODY,
     f"POST {INSIGHTS}/export/json": ANYBODY,

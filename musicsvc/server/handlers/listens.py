@@ -8,10 +8,10 @@ from musicsvc.config import Settings
 from musicsvc.errors import Malformed
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.listens import ListenIn, ListensIn, NamedIn
-from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, ok, paginator, success
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.listens import matching, pending, receiving
+from musicsvc.store.listens import matching, missing, pending, receiving
 from musicsvc.store.listens.matching import Listen
 from musicsvc.store.listens.pending import Entry
 
@@ -66,6 +66,13 @@ def name(subject: int, body: NamedIn, caller: Identity, now: int) -> JSON:
     """Count the caller's pending listens of one artist and title as plays of a track."""
     pending.name(subject, body.track_id, actor=caller, now=now)
     return ok()
+
+
+def list_missing(caller: Identity) -> JSON:
+    """Read what people hear of the caller's artists that matches no track, summed over at least five accounts."""
+    found = missing.of_manager(caller.user_id)
+    rows = [{"artist": r.artist, "track": r.title, "release": r.release, "listens": r.listens} for r in found]
+    return success({"tracks": rows})
 
 
 def _entry(entry: Entry) -> JSON:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from musicsvc.reports.formats import FORMATS
-from musicsvc.server.handlers import exports, insights, listening
+from musicsvc.server.handlers import exports, insights, listening, listens
 from musicsvc.server.routes.route import EXTENSION, INSIGHTS, Cost, Docs, Family, RateLimit, Route, Runs
 from musicsvc.server.schemas.exports import Export, Formats, Report
 from musicsvc.server.schemas.insights import (
@@ -21,6 +21,7 @@ from musicsvc.server.schemas.insights import (
     Realtime,
 )
 from musicsvc.server.schemas.listening import Hours, Listening, Milestones, Releases
+from musicsvc.server.schemas.listens import MissingTracks
 from musicsvc.store.insights import figures
 from musicsvc.store.plays.subjects import Subject
 
@@ -86,6 +87,8 @@ ROUTES: tuple[Route, ...] = (
     *listening_of(ALBUM),
     insight(ALBUM, "/release", listening.compare_releases, answer=Found[Releases], docs=EXTENSION),
     *listening_of(ARTIST),
+    Route("GET", f"{INSIGHTS}/missing-tracks", listens.list_missing, family=Family.INSIGHTS,
+          answer=Found[MissingTracks], docs=EXTENSION),
     Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, answer=Formats,
           cost=Cost(Runs.CONSTANT)),
     Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), docs=replace(FOUND, media="text/csv")),

@@ -16,6 +16,7 @@ from musicsvc.server.schemas.answers import Answer, Timestamp
 from musicsvc.server.schemas.fields import Body, Id
 from musicsvc.server.schemas.reading import DECODER, NOT_JSON, SURROGATE, shortened
 from musicsvc.store.catalog import tracks
+from musicsvc.store.listens import missing
 
 MOST = 1000
 MOST_BYTES = 10 * 1024 * 1024
@@ -227,3 +228,18 @@ class PendingListens(Answer):
     listens: int
     first_at: Timestamp
     last_at: Timestamp
+
+
+class MissingTrack(Answer):
+    """A title that people hear, and that the catalog lacks."""
+
+    artist: str = Field(examples=["Ann Example"])
+    track: str = Field(examples=["Evening"])
+    release: str | None = Field(examples=["First Songs"])
+    listens: int = Field(description="Listens of all accounts that wait for the track.", examples=[12])
+
+
+class MissingTracks(Answer):
+    """Titles by artists that the caller manages, which at least five accounts heard, the most heard first."""
+
+    tracks: list[MissingTrack] = Field(max_length=missing.MOST)

@@ -111,7 +111,7 @@ def _names(tracks: Collection[int], artists: Collection[int]) -> Any:
 
 @compiled
 def _former_names(tracks: Collection[int], artists: Collection[int]) -> Any:
-    of_tracks = Merged.select(Merged.name).join(TrackArtist, on=(TrackArtist.artist == Merged.into))
+    of_tracks: Any = Merged.select(Merged.name).join(TrackArtist, on=(TrackArtist.artist == Merged.into))
     of_tracks = of_tracks.where(Merged.kind == merged.ARTIST, TrackArtist.track.in_(tracks))
     credited = Artist.select(Artist.name).join(MergedCredit, on=(MergedCredit.artist == Artist.id)).join(Merged)
     of_tracks = of_tracks.union(credited.where(Merged.kind == merged.TRACK, Merged.into.in_(tracks)))

@@ -17,6 +17,8 @@ from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.catalog import albums, artists, changes, tracks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import MOST_ALBUMS
+from musicsvc.store.listens.matching import Listen
+from musicsvc.store.listens.receiving import receive
 from musicsvc.store.messaging import notifications
 from musicsvc.store.playlists import collections
 from musicsvc.store.plays import ingest
@@ -58,6 +60,7 @@ UNPAGED: Mapping[str, Any] = {
     f"GET {INSIGHTS}/artists/{{artist}}/hours?period={{period}}": None,
     f"GET {INSIGHTS}/artists/{{artist}}/milestones": None,
     f"GET {INSIGHTS}/albums/{{album}}/release?against={{against}}": None,
+    f"GET {INSIGHTS}/missing-tracks": None,
     f"POST {EXPORT}/csv": {"type": "tracks"},
     f"POST {EXPORT}/json": {"type": "albums"},
     f"POST {EXPORT}/xlsx": {"type": "artists"},
@@ -69,7 +72,7 @@ CONSTANT = {f"GET {V1}/cover-art/templates", f"GET {EXPORT}/formats", f"GET {V1}
 
 def shows_rows(route: Route) -> bool:
     """Return whether an answer of this read can have rows."""
-    if route.writes or route.family in {Family.PLAIN, Family.PAGE}:
+    if route.writes or route.family in {Family.PLAIN, Family.PAGE, Family.LISTENS}:
         return False
     return route.answer is None or '"array"' in json.dumps(route.answer.model_json_schema())
 
@@ -158,6 +161,9 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
     heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE, "fan") for each in minutes]
     ingest.report(heard, now=world.now, actor=owner._replace(reports_plays=True))
     notifications.update_choices(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
+    for _, listener in [*accounts, *(worlds.add_account(world, f"more {rows} {each}") for each in range(5))]:
+        lost = [Listen(world.now - each * MINUTE, "Main", f"Lost {each}") for each in range(rows)]
+        receive(lost, [None] * rows, now=world.now, actor=listener, accepted=True, daily=600)
     collection = collections.create("All", None, made, now=world.now, actor=owner).id
     subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}
     against = ",".join(map(str, records[1 : MOST_ALBUMS + 1]))

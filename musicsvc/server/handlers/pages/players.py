@@ -4,14 +4,14 @@ from musicsvc.clock import MINUTE
 from musicsvc.errors import Invalid
 from musicsvc.server.handlers.pages import developers
 from musicsvc.server.handlers.pages.developers import WRONG
-from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.schemas.pages.listens import NameForm, PlayerForm
+from musicsvc.server.schemas.pages.listens import ListensQuery, NameForm, PlayerForm
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import sign_in, tokens, users
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.catalog import names, tracks
-from musicsvc.store.listens import pending, refusals
+from musicsvc.store.engine.pagination import Page
+from musicsvc.store.listens import missing, pending, refusals
 from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import quantity
 
@@ -52,11 +52,12 @@ def connect(body: PlayerForm, verified: Credentials | None, site: Site, now: int
     return View("player_value.html", {"token": token, "value": value, "root": site.root, "user": user})
 
 
-def show_listens(query: Pages, caller: SessionIdentity) -> View:
+def show_listens(query: ListensQuery, caller: SessionIdentity) -> View:
     """Show the listens of the account that match no track, and how many were refused, and why."""
-    found = pending.list_own(query.to_page(), actor=caller)
+    found = pending.list_own(Page(query.page), actor=caller)
     refused = [(number, REASONS[reason], at) for reason, number, at in refusals.of_account(caller.user_id)]
-    return View("listens.html", {"found": found, "rows": found.rows, "refused": refused})
+    told = {"refused": refused, "missing": missing.of_manager(caller.user_id)}
+    return View("listens.html", told | {"found": found, "rows": found.rows})
 
 
 def name(subject: int, body: NameForm, caller: SessionIdentity, now: int) -> Redirect:
@@ -76,6 +77,6 @@ def dismiss(subject: int, caller: SessionIdentity) -> Redirect:
 
 def dismiss_all(caller: SessionIdentity) -> Redirect:
     """Delete all pending listens of the account."""
-    total = pending.list_own(Pages().to_page(), actor=caller).total
+    total = pending.list_own(Page(), actor=caller).total
     pending.dismiss(None, actor=caller)
     return Redirect(LISTENS, f"{quantity(total, 'title')} dismissed.")

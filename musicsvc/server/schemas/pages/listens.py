@@ -2,10 +2,18 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from musicsvc.server.schemas.accounts import TokenName
-from musicsvc.server.schemas.fields import Secret, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_PAGE, Query, Secret, Text
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.store.catalog import names
+
+
+class ListensQuery(Query):
+    """The number of the page."""
+
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
 
 
 class PlayerForm(Form):

@@ -1,0 +1,35 @@
+"""What people hear of the artists that an account manages, and the catalog lacks: sums over all accounts."""
+
+from typing import Any, NamedTuple
+
+from peewee import SQL, fn
+
+from musicsvc.store.accounts.managing import managed_by
+from musicsvc.store.listens import matching
+from musicsvc.store.models import Artist, PendingListen
+
+MOST = 100
+FEWEST_ACCOUNTS = 5  # that heard a title, so that nobody's listening can be told from it
+
+
+class MissingTrack(NamedTuple):
+    """A title that matches no track, with the number of listens of all accounts."""
+
+    artist: str
+    title: str
+    release: str | None
+    listens: int
+
+
+def of_manager(user_id: int) -> list[MissingTrack]:
+    """Return the titles that at least five accounts heard, the most heard first."""
+    managed = Artist.select(Artist.name).where(managed_by(user_id))
+    keys = {matching.artist_key(name) for (name,) in managed.tuples().iterator()}
+    listen, count = PendingListen, fn.count(SQL("*"))
+    first = fn.min(listen.id)
+    found = listen.select(first, count).where(listen.artist_key.in_(keys), listen.counted_for.is_null())
+    found = found.group_by(listen.names).having(fn.count(listen.user.distinct()) >= FEWEST_ACCOUNTS)
+    sums: dict[int, int] = dict(found.order_by(count.desc(), first).limit(MOST).tuples().iterator()) if keys else {}
+    texts: Any = listen.select(listen.id, listen.artist, listen.title, listen.release).where(listen.id.in_([*sums]))
+    named: dict[int, Any] = {row[0]: row[1:] for row in texts.tuples().iterator()}
+    return [MissingTrack._make((*named[each], listens)) for each, listens in sums.items()]
