@@ -199,6 +199,9 @@ BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
     f"POST {V1}/tracks/{{id}}/comments": lambda *_: {"content": "That bridge!"},
     f"POST {V1}/plays": lambda world, *_: {"plays": [{"track_id": 1, "played_at": world.now // 1_000_000}]},
     f"POST {V1}/collections": lambda *_: {"name": "Piano"},
+    f"POST {V1}/users/me/pending-listens/{{id}}": lambda world, who, _: {
+        "track_id": world.do(lambda: make.track(world, who))
+    },
     f"POST {V1}/messaging/messages": lambda _, __, talk: {"conversation_id": talk, "message_text": "Hello"},
     f"POST {V1}/messaging/conversations": lambda world, *_: {"user_ids": [world.ids["no token"]]},
     f"POST {V1}/cover-art/preview": lambda *_: {"template_id": 1, "title": "Rags", "artist": "Scott Joplin"},

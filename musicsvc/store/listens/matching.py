@@ -13,7 +13,7 @@ from musicsvc.store.engine.name_index import ARTISTS
 from musicsvc.store.engine.name_keys import caseless_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.rows import NAMES
-from musicsvc.store.importing.plays.listen_rows import Listen as Row
+from musicsvc.store.importing.plays.listen_rows import Named
 from musicsvc.store.importing.plays.matching import AMBIGUOUS, Artist, CatalogIndex, TrackLookup
 from musicsvc.store.models import Merged
 
@@ -73,21 +73,22 @@ def _hash(*texts: str) -> int:
 
 def find(listens: Sequence[Listen]) -> list[int | None]:
     """Return the track of each listen, by ISRC, external id or names, or None. Call in a transaction."""
-    named = [Row(0, None, artists=each.artists, track=each.title, album=each.release) for each in listens]
-    rows = merged.spread(named, 0, Row.called)
-    coded = [Row(0, None, external_ids=(e.external_id,) if e.external_id else (), isrc=e.isrc) for e in listens]
+    by_isrc = [Named(None, (), each.isrc, (), None, None) for each in listens]
+    by_id = [Named(None, (each.external_id,) if each.external_id else (), None, (), None, None) for each in listens]
+    written = [Named(None, (), None, each.artists, each.title, each.release) for each in listens]
+    by_name = merged.spread(written, 0, Named.called)
     catalog = CatalogIndex(None)
-    catalog.add(_artists({name for row in rows for name in row.artists}))
-    lookup = TrackLookup([*rows, *coded], catalog)
-    return [_find(lookup, *pair) for pair in zip(rows, coded, strict=True)]
+    catalog.add(_artists({name for named in by_name for name in named.artists}))
+    lookup = TrackLookup([*by_isrc, *by_id, *by_name], catalog)
+    return [_find(lookup, each) for each in zip(by_isrc, by_id, by_name, strict=True)]
 
 
-def _find(lookup: TrackLookup, row: Row, coded: Row) -> int | None:
-    for code in (coded._replace(external_ids=()), coded._replace(isrc=None)):
-        if (found := lookup.find(code)) is not None:
-            return found
-    found = lookup.find(row)
-    return min(lookup.ambiguous_ids(row)) if found == AMBIGUOUS else found
+def _find(lookup: TrackLookup, ways: Sequence[Named]) -> int | None:
+    for named in ways:
+        found = lookup.find(named)
+        if found is not None:
+            return min(lookup.ambiguous_ids(named)) if found == AMBIGUOUS else found
+    return None
 
 
 def _artists(names: Collection[str]) -> Iterable[Artist]:

@@ -11,7 +11,8 @@ from tests.rights.world import WHO, World
 from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
 
-API = [route for route in ROUTES if route.family is not Family.PAGE]  # tests/rights/pages.py is about the others
+# tests/rights/pages.py is about pages; what players use takes other tokens (tests/server/handlers/test_listens.py).
+API = [route for route in ROUTES if route.family not in {Family.PAGE, Family.LISTENS}]
 CELLS = [(route, case, right) for route in API for case, right in RIGHTS.get(key(route), {}).items()]
 
 

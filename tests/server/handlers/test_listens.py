@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY, SECOND, MovableClock
-from musicsvc.config import Plays, Server, Settings
+from musicsvc.config import Limits, Plays, Server, Settings
 from musicsvc.server.schemas.listens import EARLIEST
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.catalog.identifiers import as_isrc
@@ -163,6 +163,19 @@ async def test_what_plays_now_is_checked_and_stored_nowhere(player: Player, stor
     assert (await player.send(body(listen(), kind="playing_now"))).status == 400
     assert (await player.send(body(listen("", at=None), kind="playing_now"))).status == 400
     assert (plays(store), await player.pending()) == ([], [])
+
+
+async def test_limits_hold_and_their_headers_are_those_that_players_read(
+    player: Player, store: Store, clock: MovableClock
+) -> None:
+    async with running(store, clock, Settings(limits=Limits(local=True, token="3/minute"))) as client:
+        player.client = client
+        answers = [await player.send(body(listen(at=HEARD + 60 * place))) for place in range(4)]
+        assert [answer.status for answer in answers] == [200, 200, 200, 429]
+        assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["2", "1", "0", "0"]
+        for answer in answers:
+            assert answer.headers["X-RateLimit-Reset-In"] == answer.headers["X-RateLimit-Reset"]
+        assert answers[3].json["code"] == 429
 
 
 MALFORMED = {
