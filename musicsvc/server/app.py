@@ -16,11 +16,12 @@ from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
 from musicsvc.server.call import Observer
 from musicsvc.server.demo.stages import Demo, cross_origin
 from musicsvc.server.demo.state import DemoState
-from musicsvc.server.freshness import Freshness, Source
+from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.jobs.import_worker import ImportWorker
+from musicsvc.server.jobs.listen_resolver import ListenResolver
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.logs.setup import log_request
 from musicsvc.server.metrics import collectors
@@ -43,9 +44,7 @@ from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
-from musicsvc.store.engine.tables import recorded
 from musicsvc.store.importing.tasks.uploads import Place
-from musicsvc.store.listens import resolving
 
 JOB_SECONDS, TRIM_SECONDS = 1.0, 30.0
 CLEANING_SECONDS = 600.0
@@ -99,7 +98,6 @@ class App:
         self.dispatcher = self._build_dispatcher(clock, root, log, observed=observed)
         self._import_worker = ImportWorker(store, self._uploads, clock)
         self._long_jobs: list[Job] = [self._import_worker]
-        self._resolved: Source | None = None  # no listen was due at that moment
         self._jobs = self._build_jobs()
         self._server: HttpServer | None = None
         self._acceptor: Acceptor | None = None
@@ -130,6 +128,7 @@ class App:
 
     def _build_jobs(self) -> list[Job]:
         last_used, refresh, counter = self.authenticator.write_last_used, self._metrics.refresh, self.counter
+        listens = ListenResolver(self._store, self._clock, self._freshness, lambda: self._stopping)
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
         return [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
@@ -139,8 +138,8 @@ class App:
             Periodic("ending processes that draw nothing", self._drawer.end_idle, every=JOB_SECONDS),
             Periodic("returning free memory", resources.return_free_memory, every=TRIM_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
-            Periodic("counting pending listens", self._count_pending, every=JOB_SECONDS),
-            Periodic("deleting old listens", self._delete_old_listens, every=CLEANING_SECONDS),
+            Periodic("counting pending listens", listens.resolve, every=JOB_SECONDS),
+            Periodic("deleting old listens", listens.clean, every=CLEANING_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
             self._activity_writer,
@@ -181,22 +180,6 @@ class App:
             "openapi_document": partial(document.encoded_document, root, demo=self._demo is not None),
             **({} if self._demo is None else self._demo.sources | {"documented": DOCUMENTED}),
         }
-
-    async def _count_pending(self) -> None:
-        """Count listens whose track exists now, until none is left or the server stops."""
-        while not self._stopping:
-            stamp = self._freshness.now()
-            if stamp is not None and self._resolved is not None and self._freshness.holds(self._resolved):
-                return
-            due, tables = await asyncio.wrap_future(self._store.read(partial(recorded, resolving.is_due)))
-            if not due:
-                self._resolved = stamp and Source(stamp, tables)
-                return
-            unit = partial(resolving.advance, self._clock.now())
-            await asyncio.wrap_future(self._store.write(unit, counters_only=True))
-
-    async def _delete_old_listens(self) -> None:
-        await asyncio.wrap_future(self._store.write(partial(resolving.clean, self._clock.now()), counters_only=True))
 
     def add_job(self, job: Job) -> None:
         """Add a background job whose work may take long. Call before `start`."""

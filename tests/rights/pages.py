@@ -224,6 +224,9 @@ def _manager(world: PageWorld) -> Mapping[str, Any]:
 
 
 REASON = {"reason": "See the terms."}
+NEW_TOKEN = PageRight(
+    form=lambda _: {"name": "laptop", "password": PASSWORD}, status=200, others={REVOKED: NEEDS_API_ACCESS}
+)
 ANYBODY = PageRight()
 DOWNLOAD = PageRight(form=lambda _: {"period": "7-days"}, status=200)
 ALREADY = dict.fromkeys(SIGNED_IN, 303)  # who is signed in need not sign in
@@ -313,15 +316,10 @@ PAGES: Mapping[str, PageRight] = {
         others={REVOKED: 303},
     ),
     "POST /settings/purpose": _act(lambda _: {}, {"purpose": "music"}),
-    "POST /settings/developers/tokens": PageRight(
-        form=lambda _: {"name": "laptop", "password": PASSWORD}, status=200, others={REVOKED: NEEDS_API_ACCESS}
-    ),
+    "POST /settings/developers/tokens": NEW_TOKEN,
+    "POST /settings/developers/player": NEW_TOKEN,
     "GET /settings/developers/player": PageRight(others={REVOKED: NEEDS_API_ACCESS}),
-    "POST /settings/developers/player": PageRight(
-        form=lambda _: {"name": "player", "password": PASSWORD}, status=200, others={REVOKED: NEEDS_API_ACCESS}
-    ),
-    "GET /settings/listens": ANYBODY,
-    "POST /settings/listens/dismiss": ANYBODY,
+    **dict.fromkeys(("GET /settings/listens", "POST /settings/listens/dismiss"), ANYBODY),
     "POST /settings/listens/{id}/name": PageRight(_pending, form=lambda _: {"track": "1"}, stranger=404),
     "POST /settings/listens/{id}/dismiss": PageRight(_pending, stranger=404),
     "GET /settings/developers/tokens/{id}": PageRight(_token, stranger=404),

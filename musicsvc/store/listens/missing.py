@@ -1,4 +1,4 @@
-"""What people hear of the artists that an account manages, and the catalog lacks: sums over all accounts."""
+"""Titles of the artists that an account manages which people hear and the catalog lacks, summed over all accounts."""
 
 from typing import Any, NamedTuple
 

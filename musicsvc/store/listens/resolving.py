@@ -59,7 +59,7 @@ def advance(now: int) -> bool:
         ListenProgress.update(seen=fresh[-1][0]).execute()
         return True
     changed = changes.after(progress.position, CHANGES)
-    if not changed:  # the last change may be before the position: a copy of a database numbers its changes anew
+    if not changed:  # the last change may be before the position: a copy of a database has other numbers
         ListenProgress.update(position=0, after=0).where(ListenProgress.position > changes.last()).execute()
         return False
     artists, codes, ids = _named_by(changed)

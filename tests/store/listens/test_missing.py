@@ -1,4 +1,4 @@
-"""What people hear that a catalog lacks: sums over at least five accounts, of one's own artists only."""
+"""Sums of titles that people hear and a catalog lacks: over at least five accounts, of one's own artists only."""
 
 from functools import partial
 
