@@ -196,9 +196,8 @@ def _import(world: PageWorld) -> Mapping[str, Any]:
 
 
 def _pending(world: PageWorld) -> Mapping[str, Any]:
-    texts = {"names": 1, "artist_key": 2, "artist": "Nobody", "title": "Nothing"}
-    times = {"slot": 3, "played_at": 3 * SLOT, "received_at": world.shared.clock.now()}
-    return {"id": PendingListen.create(user=world.ids[OWNER], **texts, **times).id}
+    values = {"names": 1, "artist_key": 2, "artist": "Nobody", "title": "Nothing", "received_at": 7}
+    return {"id": PendingListen.create(user=world.ids[OWNER], slot=3, played_at=3 * SLOT, **values).id}
 
 
 def _offer(by: str, to: str | None) -> Callable[[PageWorld], Mapping[str, Any]]:
