@@ -120,7 +120,7 @@ class _Build:
         return [track for *_, track in sorted(found, reverse=True)[:most]]
 
     def _near(self, plays: int) -> dict[int, int]:
-        """Return the plays of all time of tracks that may have passed a milestone by at most so many plays."""
+        """Return the plays of all time of tracks that may have passed a milestone within these many plays."""
         goals = [10**digits for digits in range(2, MOST_DIGITS)]
         near = " OR ".join(f"plays >= {goal} AND plays < {goal + plays}" for goal in goals)
         among, ids = tops.among(self._tracks)
