@@ -57,6 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.settings.load_profile("long")
     # aiohttp reads the certificates of the system when it is imported, a fifth of the time; no test connects to others.
     os.environ.setdefault("SSL_CERT_FILE", os.devnull)
+    room = postgres.room()
+    if room is not None and not os.statvfs(room).f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", room)  # a third of the time is waiting for disks otherwise
     preloaded.note_variables()
     vars(subprocess)["Popen"] = preloaded.Popen
     gc.set_threshold(200_000)  # until the tests are collected, which creates many objects that stay
