@@ -8,28 +8,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from enum import Enum
 from typing import Any
 
 import orjson
 
 from musicsvc.errors import Failure
+from musicsvc.limited import PIECE, Pause
 
 PROGRAM = "musicsvc.limited.program"
 SILENCE = 60.0  # seconds without a part, after which the process ends
 WAIT = 0.25  # seconds between two pauses
 PIPE = 64 * 1024  # bytes
-PIECE = 512 * 1024  # bytes between two pauses
-
-
-class Pause(Enum):
-    """A place between two parts at which the caller looks after other things.
-
-    FULL: about PIECE bytes were read since the last one, the same ones each time. IDLE: the next part takes a while.
-    """
-
-    FULL = "full"
-    IDLE = "idle"
 
 
 class Broken(Exception):

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -103,8 +104,9 @@ class ForkServer:
         text = json.dumps(request).encode()
         with Path(os.devnull).open("rb+", buffering=0) as none:
             opened = [none.fileno() if stream == DEVNULL else stream for stream in streams]
-            socket.send_fds(self._channel, [len(text).to_bytes(fork_server.SIZE, "big")], [*opened, writing])
-        self._channel.sendall(text)
+            with _one_at_a_time:  # servers draw on several threads
+                socket.send_fds(self._channel, [len(text).to_bytes(fork_server.SIZE, "big")], [*opened, writing])
+                self._channel.sendall(text)
         os.close(writing)
         return Forked(reading)
 
@@ -113,6 +115,7 @@ class ForkServer:
         self._process.wait(20)
 
 
+_one_at_a_time = threading.Lock()
 _running: dict[str, ForkServer] = {}
 _variables_of_run: dict[str, str] = {}
 
@@ -124,10 +127,11 @@ def note_variables() -> None:
 
 def fork_server_of(kind: str) -> ForkServer | None:
     """Return the server from which `programs` or `readers` fork, or None if they have to start otherwise."""
-    running = _running.get(kind)
-    if sys.platform != "linux" or early() != (running.early if running else _variables_of_run or early()):
-        return None
-    return running or _running.setdefault(kind, ForkServer(kind))
+    with _one_at_a_time:
+        running = _running.get(kind)
+        if sys.platform != "linux" or early() != (running.early if running else _variables_of_run or early()):
+            return None
+        return running or _running.setdefault(kind, ForkServer(kind))
 
 
 def start(

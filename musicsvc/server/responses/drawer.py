@@ -9,7 +9,8 @@ from typing import Any
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Overloaded
-from musicsvc.limited.process import Broken, Limited, Pause
+from musicsvc.limited import Pause
+from musicsvc.limited.process import Broken, Limited
 
 log = logging.getLogger("musicsvc")
 MODULE = "musicsvc.reports.drawing"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.limited.process import Pause
+from musicsvc.limited import Pause
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.names import unmarked, without_controls

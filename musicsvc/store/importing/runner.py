@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsvc.errors import Failure
-from musicsvc.limited.process import Pause
+from musicsvc.limited import Pause
 from musicsvc.store.accounts import divide_rules, users
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store

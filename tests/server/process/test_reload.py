@@ -211,7 +211,7 @@ async def test_a_database_that_cannot_be_opened_is_named_and_the_old_workers_sta
     settings.write(NEW)
     reload(program, "could not reload the settings, the old ones still apply: a worker process did not start")
     away.rename(database)
-    line, _ = lines(program)
+    line, *_ = lines(program)
     assert line["message"].startswith(f"worker process failed: There is no database at {database}")
     assert program.workers == workers
     assert await limits_of_new_connections(program, token) == {"70000"}

@@ -7,7 +7,8 @@ from typing import Any
 
 from musicsvc import scratch
 from musicsvc.errors import Failure
-from musicsvc.limited.process import Broken, Limited, Pause
+from musicsvc.limited import Pause
+from musicsvc.limited.process import Broken, Limited
 from musicsvc.store.importing.files import unpacking
 from musicsvc.store.importing.files.lines import unreadable
 from musicsvc.store.importing.files.records import (

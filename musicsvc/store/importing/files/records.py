@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from musicsvc.errors import Failure
-from musicsvc.limited.process import Pause
+from musicsvc.limited import Pause
 from musicsvc.wording import cut
 
 LETTERS = 26

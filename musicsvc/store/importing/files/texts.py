@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.limited.process import PIECE, Pause
+from musicsvc.limited import PIECE, Pause
 from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.quoting import Rows
 from musicsvc.store.importing.files.records import (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from musicsvc.clock import isoformat
 from musicsvc.errors import Conflict, Invalid
-from musicsvc.limited.process import Pause
+from musicsvc.limited import Pause
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.cells.durations import clock_text
 from musicsvc.store.importing.columns import Columns

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.limited.process import Pause
+from musicsvc.limited import Pause
 from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, beginning
 from musicsvc.store.importing.files.records import Keys, Reader, Record, Step, Through
 

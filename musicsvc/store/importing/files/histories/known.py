@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from musicsvc.clock import SECOND
-from musicsvc.limited.process import Pause
+from musicsvc.limited import Pause
 from musicsvc.store.importing.cells import times
 from musicsvc.store.importing.files.histories import logs, services
 from musicsvc.store.importing.files.histories.documents import Converted, Document, Values
