@@ -131,9 +131,7 @@ class TrackLookup:
 
     def find(self, named: Named) -> int | None:
         """Return the id of the track, None if no track matches, AMBIGUOUS if several differ only in case."""
-        if named not in self.found:
-            self.found[named] = self._find(named)
-        return self.found[named]
+        return self.found[named] if named in self.found else self.found.setdefault(named, self._find(named))
 
     def _find(self, named: Named) -> int | None:
         if named.track_id is not None:
@@ -280,10 +278,7 @@ class KnownPlays:
     """
 
     def __init__(self, listens: Sequence[Listen], people: Mapping[str, int], run: int) -> None:
-        """Load the plays of all imports except `run`, the running one. Call in a transaction.
-
-        `people`: the ids of listeners that exist.
-        """
+        """Load the plays of all imports but `run`, the running one. `people`: ids of listeners. In a transaction."""
         self._people = people
         self.plays: dict[tuple[int, int | None], list[StoredPlay]] = defaultdict(list)
         slots = {listen.played_at // SLOT for listen in listens}
