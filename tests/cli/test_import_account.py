@@ -175,9 +175,9 @@ def test_stdin_is_read_as_often_as_needed(
 
 
 def test_what_has_changed_since_it_was_checked_is_not_imported(store: Store, tmp_path: Path) -> None:
-    lines = [f"Etude {number},Ann Example\n" for number in range(600)]
+    lines = [f"Etude {number},Ann Example\n" for number in range(1200)]
     file = Path(written(tmp_path, f"track,artist\n{''.join(lines)},Ann Example\n"))
     options = runner.ImportOptions(strict=True)
     with readers.open_file(file) as reader, pytest.raises(Failure, match="not as it was when it was checked"):
         runner.run(store, reader, Catalog(options), now=1, on_progress=lambda _: None)
-    assert store.read(lambda: Track.select().count()).result() == 500
+    assert store.read(lambda: Track.select().count()).result() == 1000

@@ -181,6 +181,7 @@ class Columns:
         self._sample = names, rows
         self.dividing.kept = NONE if reader.columns is None else kept  # they are of tables
         self.guess(*self._sample)
+        self._use(dict.fromkeys(names, True), ())
         self.dividing.require()
         return _all(first, damage, steps)
 
@@ -231,8 +232,6 @@ class Columns:
         self.unread = {column: each for column, each in missed.items() if column not in found}
         self._found = {each.column: each.field for each in guesses}
         self._parsers |= {each.field: each.parse for each in guesses if each.field and each.parse}
-        self._uses, self._filling = {}, {}
-        self._use(dict.fromkeys(names, True), ())
 
     def _fitted(self, column: str, name: str, rows: Iterable[Record]) -> Fitted:
         """Return how the cells of a column are read for a field."""

@@ -23,6 +23,7 @@ from musicsvc.store.models import Album, AlbumArtist, Track
 
 OF_ROW = (*OF_BOTH, *OF_ALBUM)
 FIELDS = ("name", *OF_ROW)
+BITS = {name: 1 << place for place, name in enumerate(FIELDS)}
 LED = 1 << 29  # a bit of Item.given: a row has named the artists that come first on the album
 COLUMNS = [getattr(Album, name) for name in ("id", "external_id", *FIELDS)]
 
@@ -116,12 +117,12 @@ class Albums(Index):
             album = Item(
                 next(self._ids), empty, row.album_external_id, new=True, size=Size(bytes=album_sizes.EMPTY_ALBUM)
             )
-        name, values = album.values["name"], row.values
+        name, values = album.values["name"], row.of_album
         if row.album_external_id or name is None or name_key(name) != name_key(row.album or ""):
             name = row.album
         if row.upc is not None and row.upc == _upc(album):
             values = {**values, "upc": album.values["upc"]}  # 12 digits, and 13 with a zero in front, are one UPC
-        offer = album.compare(zip(FIELDS, (name, *map(values.get, OF_ROW)), strict=True))
+        offer = album.compare({"name": name, **values}, BITS)
         return AlbumOffer(album, offer, album.lacks("artists", dict.fromkeys(self._artists.of(row.album_credits))))
 
     def take(self, row: CatalogRow, offer: AlbumOffer) -> None:

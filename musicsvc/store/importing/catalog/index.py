@@ -48,17 +48,20 @@ class Item:
     order_before: list[int] | None = None  # the artists of the album before this batch, if their order has changed
     size: Size = field(default_factory=Size)  # of an album
 
-    def compare(self, offered: Iterable[tuple[str, Any]]) -> Offer:
-        """Return what the fields in `offered` would change. Those that an earlier row has set do not change."""
+    def compare(self, offered: Mapping[str, Any], bits: Mapping[str, int]) -> Offer:
+        """Return what the fields in `offered` would change. Those that an earlier row has set do not change.
+
+        `bits`: those of the fields in a bit mask.
+        """
         changes: dict[str, Any] = {}
         differs: list[str] = []
         given = 0
-        for place, (name, value) in enumerate(offered):
+        for name, value in offered.items():
             if value is None:
                 continue
-            given |= 1 << place
+            given |= bits[name]
             if self.values[name] != value:
-                if self.given & 1 << place:
+                if self.given & bits[name]:
                     differs.append(name)
                 else:
                     changes[name] = value

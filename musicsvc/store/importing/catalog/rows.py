@@ -86,6 +86,8 @@ PLAIN = {_filled(name).name: name for name in COLUMNS if name not in {*OTHERS, *
 OF_ALBUM = tuple(field for field, name in PLAIN.items() if COLUMNS[name].counted == "albums")
 OF_BOTH = ("release_date", "image")  # a cell sets that of the track, and that of the album if it has none yet
 OF_TRACK = tuple(field for field in PLAIN if field not in OF_ALBUM)
+CELLS_OF_TRACK = [(field, PLAIN[field]) for field in OF_TRACK]
+CELLS_OF_ALBUM = [(field, PLAIN[field]) for field in OF_ALBUM]
 TOO_MANY_ARTISTS = f"names more than {MOST_ARTISTS} artists"
 
 
@@ -99,20 +101,26 @@ class CatalogRow(NamedTuple):
     album: str | None
     album_external_id: str | None
     album_artists: tuple[str, ...]  # those of the album before the artists of its rows; the first identifies it
-    values: Mapping[str, Any]  # of the fields in PLAIN
+    of_track: Mapping[str, Any]  # the values of the row for fields in OF_TRACK
+    of_album: Mapping[str, Any]  # the same for fields in OF_BOTH and OF_ALBUM
     genres: Mapping[str, str]  # display names by slug
     tags: tuple[str, ...]
     notes: tuple[str, ...]  # keys of summary.NOTES
 
     @property
+    def values(self) -> Mapping[str, Any]:
+        """The values of the row for the fields in PLAIN."""
+        return {**dict.fromkeys(PLAIN), **self.of_track, **self.of_album}
+
+    @property
     def isrc(self) -> str | None:
-        found: str | None = self.values["isrc"]
+        found: str | None = self.of_track.get("isrc")
         return found
 
     @property
     def upc(self) -> str | None:
         """The UPC by which the row names its album, without zeros in front. An external id counts more."""
-        code: str | None = self.values["upc"]
+        code: str | None = self.of_album.get("upc")
         return code.lstrip("0") if code and self.album and not self.album_external_id else None
 
     @property
@@ -127,11 +135,11 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     ignored = () if cells.values.keys().isdisjoint(LATER) else (IGNORED,)
     notes = [*ignored]
     if not read("album"):
-        for name in (PLAIN[field] for field in OF_ALBUM if read(PLAIN[field])):
+        for name in (name for _, name in CELLS_OF_ALBUM if read(name)):
             cells.leave_out(name, "needs an album", read(name))
-    plain = dict(zip(PLAIN, map(read, PLAIN.values()), strict=True))
-    if day := plain["release_date"]:
-        plain["release_date"] = day.date
+    of_track = {field: value for field, name in CELLS_OF_TRACK if (value := read(name)) is not None}
+    if day := of_track.get("release_date"):
+        of_track["release_date"] = day.date
         if day.padded:
             notes.append(f"{day.padded}_padded")
     found = CatalogRow(
@@ -142,7 +150,9 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
         album=read("album"),
         album_external_id=read("album_external_id"),
         album_artists=read("album_artist") or (),
-        values=plain,
+        of_track=of_track,
+        of_album={field: of_track[field] for field in OF_BOTH if field in of_track}
+        | {field: value for field, name in CELLS_OF_ALBUM if (value := read(name)) is not None},
         genres=_genres(found, cells) if (found := read("genre")) else {},
         tags=read("tags") or (),
         notes=tuple(notes),
@@ -166,7 +176,8 @@ def differing(row: CatalogRow, of_track: Collection[str], of_album: Iterable[str
     of_album = [name for name in of_album if name not in OF_BOTH]
     for name, of in chain(zip(of_track, repeat("track")), zip(of_album, repeat("album"))):
         field = PLAIN.get(name) or {"artists": "artist", "name": of}.get(name, name)
-        value = {"artist": "; ".join(row.artists), "track": row.name, "album": row.album}.get(field) or row.values[name]
+        names = {"artist": "; ".join(row.artists), "track": row.name, "album": row.album}
+        value = names.get(field) or ({**row.of_track, **row.of_album})[name]
         yield row.line, field, f"differs from an earlier row of the same {of}, which was kept", cut(str(value))
 
 

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import genres, identifiers, merged
@@ -22,9 +21,7 @@ from musicsvc.store.plays import reattribution
 from musicsvc.wording import cut, quantity
 
 FIELDS = ("album", "name", *OF_TRACK)  # the columns of a track that a row fills
-ALBUM = FIELDS.index("album")
-NAMES = (*FIELDS, "artists")
-OFFERED = itemgetter(*OF_TRACK)
+BITS = {name: 1 << place for place, name in enumerate((*FIELDS, "artists"))}
 ISRC_TAKEN = "another track has this isrc"
 COLUMNS = [getattr(Track, name) for name in ("id", "external_id", *FIELDS)]
 
@@ -95,14 +92,14 @@ class Tracks(Index):
             empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
             track = Item(next(self._ids), empty, row.external_id, new=True)
         name = row.name if row.external_id or row.isrc else track.values["name"] or row.name
-        offer = track.compare(zip(NAMES, (album, name, *OFFERED(row.values), artists), strict=True))
+        offer = track.compare({"album": album, "name": name, **row.of_track, "artists": artists}, BITS)
         return TrackOffer(track, offer, track.lacks("genres", row.genres) if row.genres else {})
 
     def take(self, row: CatalogRow, offer: TrackOffer) -> None:
         track = offer.track
         track.take(offer.fields)
         if not row.external_id:
-            track.given |= 1 << ALBUM  # the key includes the album, so later rows must not change it
+            track.given |= BITS["album"]  # the key includes the album, so later rows must not change it
         track.add("genres", offer.genres)
         fresh = self._fresh_tags(row, track) if row.tags and not offer.former else {}
         track.add("tags", fresh)
