@@ -6,6 +6,7 @@ is left of a limit. Only the Date, request ids that a server makes, and the orde
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -113,6 +114,7 @@ class Way:
         cut = len(raw) // 2 if form.parts > 1 else len(raw)
         await wire.send(raw[:cut] * form.count)
         if cut < len(raw):
+            await asyncio.sleep(0.002)  # so that the parts come one by one
             await wire.send(raw[cut:])
 
     async def answers(self, form: Form) -> list[bytes]:

@@ -61,7 +61,7 @@ FORMS: Mapping[str, Form] = {
     "by a proxy that is trusted": Form(headers=("X-Forwarded-For: 203.0.113.7", "X-Forwarded-Proto: https")),
     "by a proxy over plain HTTP": Form(headers=("X-Forwarded-For: 203.0.113.7",)),
     "under another name": Form(headers=("Host: music.example",)),
-    "a head in two packets": Form(parts=2),
+    "a head in two packets": Form(LONG, parts=2),
     "two requests in a packet": Form(LONG, count=2),
     "HEAD": Form(LONG, method="HEAD"),
     "the last of the connection": Form(LONG, headers=("Connection: close",), closes=True),
