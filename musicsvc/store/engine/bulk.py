@@ -16,8 +16,9 @@ from peewee import IntegrityError, Model, Table
 from musicsvc.store.engine.sql import current, fetch, is_sqlite
 
 R = TypeVar("R", bound="Sequence[Any]")
-SIZES = (512, 128, 32, 8, 1)  # rows of one INSERT; few sizes, so that the statements are prepared once
-MOST_VALUES = 7_000  # of one INSERT; the driver prepares texts from 16 kB again each time
+MOST_ROWS = 512  # of one INSERT
+MOST_SIGNS = 14_500  # of its rows as text: the driver prepares texts from 16 kB again each time
+HALVINGS = 5  # of the number of rows; few sizes, so that the statements are prepared once
 NOTED = "noted"  # the SQL function
 POSTGRES_TYPES = {"TEXT": "text", "BLOB": "bytea"}
 LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
@@ -57,7 +58,8 @@ def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[
     rest = tuple(defaults.values())
     if is_sqlite() or update:
         types = [POSTGRES_TYPES.get(meta.fields[name].field_type, "bigint") for name in (*fields, *defaults)]
-        insert_many(f"INSERT INTO {into} {{rows}} {update}", types, [(*row, *rest) for row in rows])
+        whole = [(*row, *rest) for row in rows] if rest else [*rows]
+        insert_many(f"INSERT INTO {into} {{rows}} {update}", types, whole)
         return
     connection: Any = current().connection()
     with connection.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:
@@ -135,12 +137,20 @@ def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Seq
 
 
 def _pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
-    """Yield slices for one INSERT each: on SQLite, up to 512 rows at once take half the time of single rows."""
+    """Yield slices for one INSERT each: on SQLite, up to 512 rows at once take half the time of single rows.
+
+    Beside busy threads, each statement waits for Python's lock, which costs more than to prepare one of a few rows.
+    """
+    if not rows:
+        return
+    most = min(MOST_ROWS, MOST_SIGNS // (2 * len(rows[0]) + 2))
     start = 0
-    for size in SIZES:
-        while len(rows) - start >= size and size * len(rows[0]) <= MOST_VALUES:
+    for size in (most >> halving for halving in range(HALVINGS)):
+        while len(rows) - start >= size > 0:
             yield rows[start : start + size]
             start += size
+    if start < len(rows):
+        yield rows[start:]
 
 
 def _insert_values(statement: str, rows: Sequence[Sequence[Any]]) -> Any:
