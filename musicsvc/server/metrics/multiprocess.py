@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from musicsvc import scratch
 
@@ -69,7 +68,7 @@ class SharedMetrics:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.folder)  # noqa: TID251 - where the library looks for it
         from prometheus_client import values  # noqa: PLC0415 - the supervisor does without it
 
-        values.ValueClass = shared_value(values.MultiProcessValue(lambda: worker))
+        values.ValueClass = values.MultiProcessValue(lambda: worker)
         return self
 
     def _put(self, name: str, content: bytes) -> None:
@@ -94,23 +93,3 @@ class SharedMetrics:
             with suppress(OSError):
                 found[file.stem] = file.read_text("ascii")
         return found
-
-
-def shared_value(mapped: Any) -> type:
-    """Return the class of the numbers in the files of a worker, which are added to in a fifth of the library's time.
-
-    `mapped`: that of the library.
-    """
-
-    class SharedValue(mapped):  # type: ignore[misc]  # the library makes a class for each worker
-        def __init__(self, *given: Any, **more: Any) -> None:
-            super().__init__(*given, **more)
-            at = self._file._positions[self._key]  # noqa: SLF001 - it finds the number again for each addition
-            self._number = memoryview(self._file._m)[at : at + 8].cast("d")  # noqa: SLF001 - the same
-
-        def inc(self, amount: float) -> None:
-            """Add to the number. Its callers take turns, so it needs no lock."""
-            self._value += amount
-            self._number[0] = self._value
-
-    return SharedValue

@@ -65,9 +65,11 @@ class Tally:
     def report(self) -> None:
         """Add what is new to the library's numbers. Calls take turns."""
         counts, milliseconds = [*self.counts], self.milliseconds
+        if counts == self._reported:
+            return
         new = [now - before for now, before in zip(counts, self._reported, strict=True)]
         self._requests.inc(sum(new))
-        if self._durations is not None and any(new):
+        if self._durations is not None:
             self._durations._sum.inc((milliseconds - self._reported_milliseconds) / 1000)  # noqa: SLF001 - all at once
             for bucket, number in zip(self._durations._buckets, new, strict=True):  # noqa: SLF001 - the same
                 bucket.inc(number)
