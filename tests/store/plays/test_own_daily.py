@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store import opening
 from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play
@@ -214,6 +215,5 @@ def _fill_former() -> None:
         (start, named, own),
         (start + 2, theirs, own),  # of a listener that is not the reporter
     ]
-    ingest.record(
-        ingest.PlayRow(slot, 1, who, ingest.WITHOUT_ID, slot * SLOT, None, by.user_id) for slot, who, by in rows
-    )
+    fields = ("slot", "track", "listener", "client_key", "played_at", "reporter")
+    bulk.insert(Play, fields, [(slot, 1, who, ingest.WITHOUT_ID, slot * SLOT, by.user_id) for slot, who, by in rows])
