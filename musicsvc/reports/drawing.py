@@ -1,4 +1,4 @@
-"""What the limited program draws: covers, avatars and PDF reports. It has the fonts before the first task."""
+"""Drawings that the limited program makes: covers, avatars and PDF reports. It has the fonts before the first task."""
 
 import os
 from base64 import b64encode

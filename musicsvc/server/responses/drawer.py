@@ -70,7 +70,7 @@ class Drawer:
         await asyncio.to_thread(self.close, IDLE)
 
     def close(self, idle: float = 0.0) -> None:
-        """End the processes that have drawn nothing for so many seconds."""
+        """End the processes that have drawn nothing for `idle` seconds."""
         latest = self._clock.monotonic() - idle
         with self._lock:
             ended = [process for since, process in self._resting if since <= latest]

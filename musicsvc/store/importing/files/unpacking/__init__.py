@@ -1,1 +1,1 @@
-"""What the limited program does with files that claim little and unpack to much, a module for each task."""
+"""Tasks of the limited program for files that claim little and unpack to much, a module for each task."""
