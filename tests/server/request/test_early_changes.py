@@ -36,6 +36,8 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Playlist, Playlist
 from tests.support.both_ways import LONG, PLAIN, Form, Pair, two_ways
 from tests.support.serving import person
 
+pytestmark = pytest.mark.only_on("sqlite")  # on PostgreSQL, both servers count together
+
 ALBUMS, PRIVATE, SHARED, OWN = f"{V1}/albums?perPage=50", f"{V1}/playlists/1", f"{V1}/playlists/2", f"{V1}/users/me"
 UNLIMITED = Settings(limits=Limits(local=True, token="1000000/hour", address="1000000/hour"))
 NAME = "Sonatas for two flutes, with an index of all first lines and their translations "
@@ -139,7 +141,6 @@ async def test_time_shows_at_the_next_request(world: World) -> None:
 BOTH = (PLAIN, PLAIN, PLAIN, Form(LONG, method="HEAD"), PLAIN, Form(LONG, count=2), Form(headers=("Accept: */*",)))
 
 
-@pytest.mark.only_on("sqlite")  # on PostgreSQL, the servers share their counts
 @pytest.mark.parametrize("token", [True, False])
 async def test_limits_are_exact_over_both_ways(store: Store, clock: MovableClock, *, token: bool) -> None:
     limits = Limits(local=True, token="13/minute", address="13/minute")
