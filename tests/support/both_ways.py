@@ -91,7 +91,7 @@ class Way:
 
     @property
     def answered(self) -> int:
-        """How many requests were answered early."""
+        """The number of requests that were answered early."""
         return self.app.dispatcher.first_steps.answered
 
     def never_early(self) -> Self:

@@ -19,6 +19,7 @@ ODD = ("\\N", "\\.", "a\tb\nc\r", "Ünï ‘çödé’ 🎧", '"quoted", {"a": [
 LONG_LIST = 4_200  # tracks of an artist; a list of more than 4,096 rows is counted in blocks
 FIRST = 500_000  # of the ids
 HASH = bytes(range(32))
+HEARD = "artist title release isrc external_id platform"  # texts of a listen
 
 
 def fill(*, now: int = NOW) -> None:
@@ -82,6 +83,13 @@ def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple
         ]),
         (models.DivideRule, "user heading signs set_at", [(n, text, text, now) for n in range(3) for text in ODD]),
         (models.DeletedTrack, "kind subject track duration", [(1 + n % 3, n, 2**40 + n, n) for n in range(17)]),
+        (models.PendingListen, f"user slot played_at received_at names artist_key {HEARD} counted_for", [
+            (users[n % 3], n, now, now + n, 2**62 + n, n, f"No {text}", text, None, *(text,) * 3, n or None)
+            for n, text in enumerate(ODD[:8])
+        ]),
+        (models.RefusedListen, "user reason listens last_at", [
+            (users[n % 3], f"r{n}", 2**40 + n, now) for n in range(11)
+        ]),
         (models.OwnPlayDay, "day listener plays", [(n, 2**31 + n, 600 - n) for n in range(19)]),
         (models.DroppedPlay, "client_key slot listener names_hash", [
             (bytes([n]) * (n + 1), n, 1, -(2**63) if n else None) for n in range(14)

@@ -146,7 +146,7 @@ Optional = Annotated[str | None, BeforeValidator(_optional)]
 
 
 class About(BaseModel):
-    """What a player says of a track, and of itself."""
+    """Details that a player sends of a track, and of itself."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 

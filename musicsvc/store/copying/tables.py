@@ -14,7 +14,7 @@ from musicsvc.store.engine.sql import bound, is_sqlite, native
 
 Row = tuple[Any, ...]
 # Computed from other tables, in another way on each database, and computed again after a copy.
-DERIVED = (models.ListBlock, models.TrackRank)
+DERIVED = (models.ListBlock, models.TrackRank, models.ListenProgress)
 TYPES = {
     "BIGAUTO": "int8",
     "BIGINT": "int8",

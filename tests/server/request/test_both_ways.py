@@ -79,7 +79,7 @@ COUNTED = Limits(local=True, token="1000000/hour", address="1000000/hour")
 
 
 class Case(NamedTuple):
-    """What one kind of caller requests."""
+    """Requests of one kind of caller."""
 
     name: str
     route: Route

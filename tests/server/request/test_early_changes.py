@@ -1,4 +1,4 @@
-"""What must hold at the very next request, of requests that were answered early before: decisions, time, limits.
+"""Rules that hold at the very next request of requests that were answered early before: decisions, time, limits.
 
 Every request goes to two servers, one of which never answers early; their answers must be equal (test_both_ways.py).
 Attacks on the early answer, each with its test:

@@ -104,7 +104,8 @@ def test_movers_and_milestones_are_those_of_a_full_count(
     for days in windows():
         found = store.read(partial(trends.read, own, days, NOW, MOST, MOST)).result()
         assert found == expected(plays, days), days.name
-    assert ways >= ({(True, True), (True, False), (False, True)} if seed % 2 == 0 else {(True, False), (False, True)})
+    expected_ways = {(True, True), (True, False), (False, True)} if seed % 2 == 0 else {(True, False), (False, True)}
+    assert ways >= (expected_ways if store.url.startswith("sqlite") else {(False, True)})  # PostgreSQL reads all rows
 
 
 @pytest.mark.parametrize("kind", [ARTIST, TRACK])

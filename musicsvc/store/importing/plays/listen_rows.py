@@ -21,7 +21,7 @@ MOST_KNOWN = 20_000  # a file names few tracks at a time; more than these would 
 
 @dataclass(slots=True, eq=False)
 class Named:
-    """What rows name: a track by id, by ids in other services, by ISRC, or by artists and track name.
+    """A track as rows name it: by id, by ids in other services, by ISRC, or by artists and track name.
 
     Rows that name the same share one, so that it is looked up once. `written`: the artists in the file, if others took
     the place of one that was split. `hashes`: see `matching.hashes`. `is_sound`: nothing is missing, as far as one sees
