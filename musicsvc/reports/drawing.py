@@ -17,6 +17,7 @@ DRAWN: dict[str, Callable[..., bytes]] = {
 
 # Threads of Typst: each takes 64 MiB of addresses, of which the program has a gigabyte.
 os.environ["RAYON_NUM_THREADS"] = "2"  # noqa: TID251 - where the library looks for it
+os.setpriority(os.PRIO_PROCESS, 0, 10)  # as the threads that wait for it, whoever began it
 typesetting.fonts()
 
 
