@@ -109,7 +109,7 @@ RANGES = {
     "cover": {"--template": (1, None), "--size": (16, 3_000)},
 }
 # The choices that the help of their option does not list.
-CHOICES = {("token create", "scope"): {"read", "read-write"}}
+CHOICES = {("token create", "scope"): {"read", "read-write", "listen"}}
 
 
 def typed_parameters() -> Iterator[tuple[str, Any]]:

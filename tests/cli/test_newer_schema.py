@@ -16,7 +16,7 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.sqlite.files import SqliteDatabase
 from musicsvc.store.schema import history, schema
 from tests.cli.conftest import Json, Run
-from tests.support import upgrades
+from tests.support import program, upgrades
 from tests.support.command import run_in_process
 from tests.support.serving import running
 
@@ -121,8 +121,9 @@ def test_only_the_newest_program_that_unknown_migrations_name_counts(newer: str,
     for name, version in (("9002_a", "0.9.0"), ("9003_b", NEWER), ("9004_c", "0.2.0")):
         connection.execute("INSERT INTO schema_migration (name, oldest_program) VALUES (?, ?)", (name, version))
     connection.close()
-    for command in (("db", "upgrade"), ("db", "check"), ("user", "list"), ("init",), ("serve", "--port", "0")):
-        assert f" needs musicsvc {NEWER} or newer, and this is " in run(*command, expect=1).stderr
+    refusals = [run(*command.split(), expect=1) for command in ("db upgrade", "db check", "user list", "init")]
+    for done in (*refusals, program.run("serve", "--port", "0")):
+        assert f" needs musicsvc {NEWER} or newer, and this is " in done.stderr
     run("db", "backup", str(Path(newer.removeprefix("sqlite:///")).with_name("saved.db")))
     saved = str(Path(newer.removeprefix("sqlite:///")).with_name("saved.db"))
     said = run("db", "restore", saved, "--yes", expect=1).stderr

@@ -208,7 +208,7 @@ class Demo:
         failures: dict[str, Failure] = {
             "403": api_access.NoAccess(*self._no_access),
             "409": Conflict("The request conflicts with the current state."),
-            "413": TooLarge(TOO_LARGE),
+            "413": TooLarge(TOO_LARGE.format(1)),
             "422": Invalid(_field_error(route)),
             "500": Failure("the demo injected this fault"),
             "503": Unavailable(),

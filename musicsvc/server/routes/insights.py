@@ -88,7 +88,7 @@ ROUTES: tuple[Route, ...] = (
     insight(ALBUM, "/release", listening.compare_releases, answer=Found[Releases], docs=EXTENSION),
     *listening_of(ARTIST),
     Route("GET", f"{INSIGHTS}/missing-tracks", listens.list_missing, family=Family.INSIGHTS,
-          answer=Found[MissingTracks], docs=EXTENSION),
+          answer=Found[MissingTracks], docs=EXTENSION, cost=Cost(replica=True)),
     Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, answer=Formats,
           cost=Cost(Runs.CONSTANT)),
     Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), docs=replace(FOUND, media="text/csv")),

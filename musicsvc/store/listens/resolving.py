@@ -17,7 +17,7 @@ from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.listens import matching, refusals
 from musicsvc.store.listens.matching import Listen
-from musicsvc.store.models import Artist, ListenProgress, Merged, MergedCredit, PendingListen, Track, TrackArtist
+from musicsvc.store.models import Artist, ListenProgress, Merged, MergedCredit, PendingListen, Track, TrackArtist, User
 from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.rollups import blocks, listeners
@@ -163,16 +163,17 @@ def count(found: Mapping[int, int], now: int) -> None:
     if not found:
         return
     kept_from = blocks.progress().kept_from * DAY
-    rows: list[Any] = [*PendingListen.select().where(PendingListen.id.in_([*found])).iterator()]
-    accounts = {row.user_id: listeners.account_key(row.user_id) for row in rows}
-    own = listeners.ensure(accounts.values())
+    accounts = User.select(User.id)  # programs of 0.1.0 leave the listens of accounts that they delete
+    listens = PendingListen.select().where(PendingListen.id.in_([*found]), PendingListen.user.in_(accounts))
+    rows: list[Any] = [*listens.iterator()]
+    own = listeners.ensure({listeners.account_key(row.user) for row in rows})
     kept = [row for row in rows if row.played_at >= kept_from]
-    plays = [_play(row, found[row.id], own[accounts[row.user_id]]) for row in kept]
+    plays = [_play(row, found[row.id], own[listeners.account_key(row.user)]) for row in kept]
     ingest.store(plays, {*own.values()})
     _mark.many([(found[row.id], row.id) for row in kept])
     gone = [row for row in rows if row.played_at < kept_from]
     PendingListen.delete().where(PendingListen.id.in_([row.id for row in gone])).execute()
-    refusals.add(Counter((row.user_id, "pruned") for row in gone), now)
+    refusals.add(Counter((row.user, "pruned") for row in gone), now)
     counting.roll_up(len(plays))
 
 
@@ -182,7 +183,7 @@ def _mark(track: int, listen: int) -> Any:
 
 
 def _play(row: Any, track: int, own: int) -> PlayRow:
-    by = row.user_id
+    by = row.user
     return PlayRow(row.slot, track, own, WITHOUT_ID, row.played_at, None, by, None, None, row.received_at, row.platform)
 
 

@@ -1,7 +1,7 @@
 """Keep listens that match no track yet, and numbers of those that were refused.
 
 Plays get the columns that say where they come from; only `platform` is filled so far. Programs of 0.1.0 neither read
-nor write any of it.
+nor write any of it, and leave the listens of deleted accounts, whose numbers no account gets again.
 """
 
 from peewee import SqliteDatabase
@@ -11,7 +11,7 @@ oldest_program = "0.1.0"
 COLUMNS = {"platform": "TEXT", "source": "TEXT", "country": "TEXT", "playlist_id": "BIGINT"}
 TABLES = """
     CREATE TABLE pending_listen (
-        id {serial}, user_id {number} NOT NULL REFERENCES account (id) ON DELETE CASCADE,
+        id {serial}, user_id {number} NOT NULL,
         slot {number} NOT NULL, played_at {number} NOT NULL, received_at {number} NOT NULL,
         names {number} NOT NULL, artist_key {number} NOT NULL,
         artist TEXT NOT NULL, title TEXT NOT NULL, release TEXT, isrc TEXT, external_id TEXT, platform TEXT,
@@ -25,7 +25,7 @@ TABLES = """
     CREATE INDEX pending_listen_external_id ON pending_listen (external_id)
         WHERE counted_for IS NULL AND external_id IS NOT NULL;
     CREATE TABLE refused_listen (
-        user_id {number} NOT NULL REFERENCES account (id) ON DELETE CASCADE, reason TEXT NOT NULL,
+        user_id {number} NOT NULL, reason TEXT NOT NULL,
         listens {number} NOT NULL, last_at {number} NOT NULL, PRIMARY KEY (user_id, reason)
     ) {keyed};
     CREATE TABLE listen_progress (

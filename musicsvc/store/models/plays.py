@@ -5,8 +5,7 @@ Tables with many inserts begin their primary key with the time and have no forei
 
 from peewee import SQL, BigAutoField, BigIntegerField, BlobField, CompositeKey, IntegerField, TextField, fn
 
-from musicsvc.store.models.accounts import User
-from musicsvc.store.models.table import Table, link
+from musicsvc.store.models.table import Table
 
 
 class Listener(Table):
@@ -72,7 +71,7 @@ class PendingListen(Table):
     """
 
     id = BigAutoField()
-    user = link(User, index=False)
+    user = BigIntegerField(column_name="user_id")
     slot = BigIntegerField()
     played_at = BigIntegerField()
     received_at = BigIntegerField()
@@ -104,7 +103,7 @@ PendingListen.add_index(
 class RefusedListen(Table):
     """The number of listens of an account that were refused for a reason."""
 
-    user = link(User, index=False)
+    user = BigIntegerField(column_name="user_id")
     reason = TextField()
     listens = BigIntegerField()
     last_at = BigIntegerField()

@@ -31,6 +31,7 @@ from musicsvc.store.models import (
     Participant,
     PendingListen,
     Playlist,
+    RefusedListen,
     ReportLink,
     Session,
     Token,
@@ -121,7 +122,8 @@ def delete(
     user_search.remove(user.id, user.display_name)
     ArtistOffer.delete().where(ArtistOffer.user == user.id).execute()
     ArtistOffer.update(recipient=None).where(ArtistOffer.recipient == user.id).execute()
-    DivideRule.delete().where(DivideRule.user == user.id).execute()
+    for table in (DivideRule, PendingListen, RefusedListen):
+        table.delete().where(table.user == user.id).execute()
     User.delete().where(User.id == user.id).execute()  # and all rows that refer to it
     erase_for_good()
     reason = describe(belongings) or None

@@ -113,7 +113,7 @@ def test_the_slots_of_connections() -> None:
                 idle = [each for each in idle if each is not slot]
             elif slot is not None:
                 slots.mark_idle(slot)
-                idle = idle if slot in idle else [*idle, slot]
+                idle = [*(each for each in idle if each is not slot), slot]
             idle = [each for each in idle if not each.released]
             taken = [each for each in known if not each.released]
             assert len(slots) == len(taken) <= 4

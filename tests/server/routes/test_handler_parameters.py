@@ -26,6 +26,8 @@ SOURCES = {
     "prepared",
     "answer",
     "pictures",
+    "credentials",
+    "drawer",
     "drawn_reports",
     "temporary",
     "uploads",
