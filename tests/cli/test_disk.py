@@ -145,7 +145,8 @@ def test_a_folder_that_cannot_be_created_is_named(
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(closed / "data"))
     said = f"Error: {closed}/data: Permission denied. The folder {owner(closed)}: {me()} may not write to it. Run: "
     assert refused("init") == f"{said}chmod u+rwx {closed}\n"
-    assert program.run("serve", "--init", "--port", "0").stderr == f"{said}chmod u+rwx {closed}\n"
+    if os.geteuid():  # the program of a test that runs as root may write there
+        assert program.run("serve", "--init", "--port", "0").stderr == f"{said}chmod u+rwx {closed}\n"
 
 
 def test_a_full_disk_is_reported_with_the_file(folder: Path) -> None:

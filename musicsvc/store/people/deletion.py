@@ -110,9 +110,8 @@ def delete(
     if artists_to is not None:
         assignments.assign_all(user, artists_to, now=now, actor=actor)
     check(user, without_artists=with_artists)
-    belongings = count_belongings(user)
+    belongings = (catalogs.count(user.id).goes if with_artists else {}) | count_belongings(user)
     if with_artists:
-        belongings = catalogs.count(user.id).goes | belongings
         catalogs.delete(user.id)
     comments.delete_all(user.id)
     likes.remove_all(user.id)
