@@ -32,6 +32,7 @@ SHOWN = {
     "disk": "SQLite: 1,200 tracks take",
     "dumps": "| after 20 late plays of a day |",
     "imports": "| 300 rows |",
+    "histories": "| new |",
     "uploads": "| hot reads |",
     "startup": "| 0.01 GB, after SIGKILL |",
     "slow": "60 slow ones",

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from functools import partial
 
 import typer
 
@@ -59,13 +60,12 @@ def run(
             scoring.begin(demo)
 
         def announce(root: str) -> None:
-            # Start the clock only now, so that the token does not expire while the sample data is loaded.
-            clock.set(start)
             if scoring is not None:
                 scoring.announce(root)
             _announce(session, root, token, password, further)
 
-        serving.serve(settings, clock, announce, demo=demo)
+        # The worker starts the clock, so that the token does not expire while the sample data is loaded.
+        serving.serve(settings, clock, announce, check_database=partial(clock.set, start), demo=demo)
 
 
 def _start(now: str | None) -> int:

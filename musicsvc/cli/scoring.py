@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from musicsvc.cli import output
@@ -30,13 +29,14 @@ class Scoring:
         self._session = session
         self._junit = junit
         self._card = Card(document.document(), world)
-        self._origin = ""
+        self._demo: DemoState | None = None
 
     def begin(self, demo: DemoState) -> None:
         """Write the file, in which nothing is tested yet, and let the demo score its clients.
 
         Raises Failure or OSError if the file cannot be written.
         """
+        self._demo = demo
         if self._junit is not None:
             if self._junit.exists() and not self._junit.is_file():
                 raise Failure(f"{self._junit} is not a regular file. Name a file to write.")
@@ -44,15 +44,14 @@ class Scoring:
         demo.score(self._card, self._end)
 
     def announce(self, root: str) -> None:
-        """Note the URL of the server, which listens now."""
-        self._origin = "{0.scheme}://{0.netloc}".format(urlsplit(root))
+        """Say that the server at this URL, which listens now, scores its clients."""
         self._session.echo(f"The demo scores its clients: {root}/demo/score shows the card that it prints at the end.")
         self._session.echo(ON_PURPOSE.format(root))
 
     def _end(self) -> None:
         """Print the card, and write the file."""
         report = self._card.report()
-        for line in _lines(report, self._origin):
+        for line in _lines(report, self._demo.origin if self._demo else ""):
             self._session.echo(line, always=True)
         if self._junit is not None:
             try:
@@ -62,7 +61,7 @@ class Scoring:
 
     def _write(self, junit: Path, report: Report) -> None:
         with open_output(junit.absolute()) as file:
-            file.write(to_xml(report, self._origin))
+            file.write(to_xml(report, self._demo.origin if self._demo else ""))
 
 
 def _lines(report: Report, origin: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ from musicsvc.server.responses import handling, responses
 from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import Router
 from musicsvc.server.schemas import fields
+from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages import accounts as account_forms
 from musicsvc.server.schemas.pages.form import Form, parse_form
 from musicsvc.server.schemas.reading import parse_body
@@ -165,7 +166,7 @@ def ignored(text: str) -> object:
 
 def content_type(text: str) -> object:
     look_at = bodies._require_type
-    looks = partial(look_at, is_form=False), partial(look_at, is_form=True), uploads._boundary
+    looks: list[Any] = [*(partial(look_at, schema=Body, is_form=each) for each in (False, True)), uploads._boundary]
     return [_tried(look, request("Content-Type", text)) for look in looks]
 
 

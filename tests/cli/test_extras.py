@@ -37,7 +37,7 @@ def _run_without_extras(*lines: tuple[str, ...]) -> list[tuple[int, str, str]]:
 def test_postgres_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", "postgresql://127.0.0.1:1/music")
-    lines = [("init",), ("db", "upgrade"), ("db", "check"), ("serve",), ("user", "list")]
+    lines = [("init",), ("db", "upgrade"), ("db", "check"), ("user", "list")]
     sentence = f"PostgreSQL needs the extra postgres. Run: {extras.command('postgres')}"
     *others, (code, out, _) = _run_without_extras(*lines, ("doctor", "--json"))
     assert others == [(1, "", f"Error: {sentence}\n")] * len(lines)

@@ -17,6 +17,7 @@ JSON = "application/json; charset=utf-8"
 WITHOUT_BODY = {100, 204, 304}
 BELOW = ("The request is not valid HTTP.", "HTTPS is required.", "This host name is not served.")  # on every path
 GENERAL, INSIGHTS = ["status", "message", "errors"], ["success", "message", "error"]
+LISTENS = ["code", "error"]
 
 
 def answers(raw: bytes, *, whole: bool = True) -> list[Answer]:
@@ -72,6 +73,10 @@ def check_answer(answer: Answer) -> None:
     body = json.loads(unpacked(answer).body.decode("utf-8"), parse_constant=_refuse)
     if answer.status >= 400:
         keys = list(body)
+        if keys == LISTENS:
+            assert body["code"] == answer.status
+            assert body["error"]
+            return
         assert keys in (GENERAL, INSIGHTS, [*INSIGHTS, "errors"]) or body == {"message": "Unauthenticated."}, body
         faults = body.get("errors", {})
         assert answer.status == 422 or not faults

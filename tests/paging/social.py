@@ -26,11 +26,11 @@ def fill(world: World) -> None:
 
 
 def _add_pending_listens(world: World) -> None:
-    """25 entries of ann, the third of which has most listens, and one of ben."""
+    """59 entries of ann, with one to five listens each, and one of ben."""
     ann, ben = world.callers["ann"], world.callers["ben"]
     at = world.tick() - world.now % SECOND
-    for number in range(25):
-        count, title = 1 + (number * 7 + 3) % 5, f"Lost {number * 11 % 25}"
+    for number in range(59):
+        count, title = 1 + (number * 7 + 3) % 5, f"Lost {number * 11 % 59}"
         moments = [at - (number * 40 + place) * MINUTE for place in range(count)]
         heard = [Listen(moment, "Nobody", title, release="None" if number % 2 else None) for moment in moments]
         receive(heard, [None] * count, now=world.tick(), actor=ann, accepted=True, daily=600)

@@ -116,6 +116,7 @@ class Demo:
         self._clock = clock
         self._authenticator = authenticator
         own = urlsplit(root)
+        state.origin = f"{own.scheme}://{own.netloc}"
         port = "" if own.port is None else f":{own.port}"
         self._trusted = {*settings.server.cors_origins, *(f"{own.scheme}://{host}{port}" for host in LOOPBACK)}
 

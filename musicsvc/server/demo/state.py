@@ -48,6 +48,7 @@ class Follower(Protocol):
 class DemoState:
     def __init__(self, clock: MovableClock, database: Path) -> None:
         self.clock = clock
+        self.origin = ""  # scheme, host and port of the server, once it has started
         self.limit_clock = CalendarClock(clock)
         self.rules = Rules()
         self.journal = Journal()

@@ -172,8 +172,9 @@ def count(found: Mapping[int, int], now: int) -> None:
     ingest.store(plays, {*own.values()})
     _mark.many([(found[row.id], row.id) for row in kept])
     gone = [row for row in rows if row.played_at < kept_from]
-    PendingListen.delete().where(PendingListen.id.in_([row.id for row in gone])).execute()
-    refusals.add(Counter((row.user, "pruned") for row in gone), now)
+    if gone:
+        PendingListen.delete().where(PendingListen.id.in_([row.id for row in gone])).execute()
+        refusals.add(Counter((row.user, "pruned") for row in gone), now)
     counting.roll_up(len(plays))
 
 

@@ -8,7 +8,7 @@ from musicsvc.server.openapi.models import example
 from musicsvc.server.routes.route import ACCESS_REQUESTS, JSON_MEDIA, V1, Access, Route
 from musicsvc.store.accounts import api_access, passwords, users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import TrackArtist
+from musicsvc.store.models import PendingListen, TrackArtist
 from tests.server.openapi.conftest import SHOWN, each
 from tests.support import response_checks
 from tests.support.response_checks import conforms
@@ -82,6 +82,10 @@ async def test_the_example_of_a_change_can_be_sent_as_it_stands(
         store.write(lambda: users.set_password(users.by_email(DEMO), hashed, now=1)).result()
     if route.path == ACCESS_REQUESTS:
         without_access(store)
+    if "/pending-listens/" in route.path:
+        heard = {"names": 1, "artist_key": 2, "artist": "Nobody", "title": "Nothing", "received_at": 3}
+        user = store.read(lambda: users.by_email(DEMO).id).result()
+        store.write(lambda: PendingListen.create(user=user, slot=4, played_at=120, **heard)).result()
     if (route.method, route.path) == ("DELETE", f"{V1}/artists/{{id}}"):
         store.write(
             lambda: TrackArtist.delete().where(TrackArtist.artist == route.docs.example["id"]).execute()

@@ -191,7 +191,8 @@ print(sum(1 for _ in rows))
 
 @pytest.mark.only_on("sqlite")
 def test_large_queries_and_a_demo_find_room_in_the_data_folder(confined: Confined) -> None:
-    with confined.serve("--init") as server:
+    confined("init")
+    with confined.serve() as server:
         assert server.root
         (folder,) = confined.temporary()
         assert folder.startswith("musicsvc-metrics-")

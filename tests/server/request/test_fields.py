@@ -94,11 +94,14 @@ async def test_every_field_is_taken_within_its_bounds_and_refused_beyond_them(
         base = WHOLE.get(place, valid.body)
         for path, value, taken in cases(FIELDS[place]):
             asked += 1
+            if route.private and "pending-listens" in route.path:  # what is accepted takes the listens away
+                valid = ValidRequest(world, route)
             unique = {"email": f"new{asked}@label.test"} if place.endswith("/register") else {}
             answer = await client(route.method, valid.path, with_value(base | unique, path, value))
             expected = answer.status in {route.status, 409} if taken else refuses(answer, route, path)
             if not expected:
                 wrong.append((place, path, repr(value)[:60], answer.status, answer.body[:200]))
+        valid = ValidRequest(world, route)
         answer = await client(route.method, valid.path, [base])
         assert (answer.status, list(answer.json["errors"])) == (422, ["body"]), place
     assert wrong == []
