@@ -84,7 +84,7 @@ def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple
         (models.DivideRule, "user heading signs set_at", [(n, text, text, now) for n in range(3) for text in ODD]),
         (models.DeletedTrack, "kind subject track duration", [(1 + n % 3, n, 2**40 + n, n) for n in range(17)]),
         (models.PendingListen, f"user slot played_at received_at names artist_key {HEARD} counted_for", [
-            (users[n % 3], n, now, now + n, 2**62 + n, n, f"No {text}", text, None, *(text,) * 3, n or None)
+            (users[n % 3], n, now, now + n, 2**62 + n, n, f"No {text}", text, None, *(f"no {text}",) * 3, n or None)
             for n, text in enumerate(ODD[:8])
         ]),
         (models.RefusedListen, "user reason listens last_at", [

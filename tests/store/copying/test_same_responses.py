@@ -70,7 +70,8 @@ MODELS = {"album": Album, "artist": Artist, "track": Track, "comment": Comment, 
 # time after a request.
 CHANGING = re.compile(
     rb'(?<=<code>)\w{4}(?=</code>)|(?<="last_four":)"\w{4}"'
-    rb'|msvc_\w{46}|(?<=/password/)[\w-]{20,}|(?<=name="form_token" value=")\w+|(?<="last_used_at":)(?:null|"[^"]*")'
+    rb'|msvc_\w{46}|(?<="token-value-label">)[0-9a-f-]{36}'
+    rb'|(?<=/password/)[\w-]{20,}|(?<=name="form_token" value=")\w+|(?<="last_used_at":)(?:null|"[^"]*")'
     rb'|(?<="cursor":)"[\w-]+"'
 )
 API_ROUTES = [route for route in TESTED_ROUTES if endpoint(route) not in APART]
