@@ -16,6 +16,7 @@ from musicsvc.store.importing.catalog.rows import NAMES
 from musicsvc.store.importing.plays.listen_rows import Named
 from musicsvc.store.importing.plays.matching import AMBIGUOUS, Artist, CatalogIndex, TrackLookup
 from musicsvc.store.models import Merged
+from musicsvc.wording import LONGEST_NAME
 
 
 class Listen(NamedTuple):
@@ -50,7 +51,7 @@ def heard(
 ) -> Listen:
     """Return a listen with codes and the player's name in the forms that are stored. Wrong codes are left out."""
     code = isrc and as_isrc(isrc.replace("-", "").replace(" ", ""))
-    known = mbid and external_ids.bare(mbid, "track")
+    known = mbid and len(mbid) <= LONGEST_NAME and external_ids.bare(mbid, "track")
     kept = "abcdefghijklmnopqrstuvwxyz0123456789"
     platform = player and "".join(sign if sign in kept else "-" for sign in player.lower()[:32])
     return Listen(played_at, artist, title, release, code or None, known or None, platform or None)
@@ -93,7 +94,7 @@ def _find(lookup: TrackLookup, ways: Sequence[Named]) -> int | None:
 
 def _artists(names: Collection[str]) -> Iterable[Artist]:
     """Yield the artists that have one of these names, or had one before they were merged. Nobody's are preferred."""
-    wanted = {caseless_key(name): name for name in names}
+    wanted = {caseless_key(name): name for name in names if len(name) <= LONGEST_NAME}  # no artist has a longer one
     ids = {found for name in wanted.values() for found in ARTISTS.find(name, ALIKE)}
     found = [*_by_id(ids), *_merged()] if ids else [*_merged()]
     return [Artist(number, name, None) for number, name in found if caseless_key(name) in wanted]

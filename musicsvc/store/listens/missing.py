@@ -25,11 +25,15 @@ def of_manager(user_id: int) -> list[MissingTrack]:
     """Return the titles that at least five accounts heard, the most heard first."""
     managed = Artist.select(Artist.name).where(managed_by(user_id))
     keys = {matching.artist_key(name) for (name,) in managed.tuples().iterator()}
+    if not keys:
+        return []
     listen, count = PendingListen, fn.count(SQL("*"))
     first = fn.min(listen.id)
     found = listen.select(first, count).where(listen.artist_key.in_(keys), listen.counted_for.is_null())
     found = found.group_by(listen.names).having(fn.count(listen.user.distinct()) >= FEWEST_ACCOUNTS)
-    sums: dict[int, int] = dict(found.order_by(count.desc(), first).limit(MOST).tuples().iterator()) if keys else {}
+    sums: dict[int, int] = dict(found.order_by(count.desc(), first).limit(MOST).tuples().iterator())
+    if not sums:
+        return []
     texts: Any = listen.select(listen.id, listen.artist, listen.title, listen.release).where(listen.id.in_([*sums]))
     named: dict[int, Any] = {row[0]: row[1:] for row in texts.tuples().iterator()}
     return [MissingTrack._make((*named[each], listens)) for each, listens in sums.items()]

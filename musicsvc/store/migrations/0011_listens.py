@@ -20,6 +20,7 @@ TABLES = """
     CREATE INDEX pending_listen_user_id ON pending_listen (user_id, slot);
     CREATE INDEX pending_listen_counted_for ON pending_listen (counted_for) WHERE counted_for IS NOT NULL;
     CREATE INDEX pending_listen_names ON pending_listen (user_id, names) WHERE counted_for IS NULL;
+    CREATE INDEX pending_listen_waiting ON pending_listen (id) WHERE counted_for IS NULL;
     CREATE INDEX pending_listen_artist ON pending_listen (artist_key, id) WHERE counted_for IS NULL;
     CREATE INDEX pending_listen_isrc ON pending_listen (isrc) WHERE counted_for IS NULL AND isrc IS NOT NULL;
     CREATE INDEX pending_listen_external_id ON pending_listen (external_id)

@@ -93,6 +93,7 @@ _counted = PendingListen.counted_for.is_null(is_null=False)
 _waiting = PendingListen.counted_for.is_null()
 PendingListen.add_index(PendingListen.counted_for, name="pending_listen_counted_for", where=_counted)
 PendingListen.add_index(PendingListen.user, PendingListen.names, name="pending_listen_names", where=_waiting)
+PendingListen.add_index(PendingListen.id, name="pending_listen_waiting", where=_waiting)
 PendingListen.add_index(PendingListen.artist_key, PendingListen.id, name="pending_listen_artist", where=_waiting)
 PendingListen.add_index(PendingListen.isrc, name="pending_listen_isrc", where=_waiting & ~PendingListen.isrc.is_null())
 PendingListen.add_index(

@@ -1,6 +1,8 @@
 """Listens that players report as they do to ListenBrainz: tokens, refusals, plays, and what waits for its track."""
 
 import json
+import random
+import string
 from collections import Counter
 from collections.abc import AsyncIterator
 from functools import partial
@@ -267,6 +269,18 @@ async def test_what_is_missing_waits_and_counts_once_when_its_track_appears(play
     await until(lambda: not store.read(resolving.is_due).result())
     own = (await player.ask.get(f"tracks/{track}")).json["track"]["plays"]
     assert (own, [e["track"] for e in await player.pending()]) == (2, ["Other"])
+
+
+async def test_long_names_and_ids_wait_and_match_nothing(player: Player, store: Store) -> None:
+    make_track(store, "Morning", "Ann Example")
+    long = listen(
+        "Ann " * 900, "Morning " * 90, recording_mbid="".join(random.Random(1).choices(string.hexdigits, k=4000))
+    )
+    assert (await player.send(body(long, listen(at=HEARD + 60)))).json == {"status": "ok"}
+    assert [row[1] for row in plays(store)] == [HEARD + 60]
+    assert [(e["artist"], e["track"]) for e in await player.pending()] == [
+        (("Ann " * 900).strip(), ("Morning " * 90).strip())
+    ]
 
 
 async def test_a_pending_listen_holds_its_half_minute_and_its_place(player: Player, store: Store) -> None:
