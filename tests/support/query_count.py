@@ -12,7 +12,7 @@ OF_JOBS = (
     "t.digest =",
     '"import_task"',
     '"listen_progress"',
-    'MAX("t1"."id") FROM "pending_listen"',
+    'max("t1"."id") FROM "pending_listen"',
     "catalog_change\n",
 )
 
