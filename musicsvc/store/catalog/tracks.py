@@ -8,7 +8,7 @@ from peewee import JOIN, SQL, fn
 
 from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.callers import Caller
-from musicsvc.store.catalog import album_sizes, artists, fields, genres, identifiers
+from musicsvc.store.catalog import album_sizes, artists, fields, genres, identifiers, merged
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
@@ -204,6 +204,13 @@ def create(
 
 def missing(ids: Collection[int]) -> set[int]:
     return set(ids) - {found for (found,) in _known(ids)}
+
+
+def gone(ids: Collection[int]) -> dict[int, int | None]:
+    """Return, for those of the ids that no track has any more, the track into which it was merged, or None."""
+    former = missing(ids)
+    others = merged.targets(merged.TRACK, former)
+    return {each: others.get(each) for each in former}
 
 
 @compiled

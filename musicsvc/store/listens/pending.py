@@ -31,10 +31,10 @@ class Entry(NamedTuple):
 def list_own(page: Page, *, actor: Caller) -> Listing[Entry]:
     """Return the entries of the actor."""
     listen = PendingListen
-    waiting = _waiting(actor.user_id)
-    total = waiting.select(fn.count(listen.names.distinct())).scalar() or 0
+    mine = waiting(actor.user_id)
+    total = mine.select(fn.count(listen.names.distinct())).scalar() or 0
     count, first = fn.count(SQL("*")), fn.min(listen.id)
-    groups = waiting.select(first.alias("id"), count.alias("size")).group_by(listen.names).alias("entry")
+    groups = mine.select(first.alias("id"), count.alias("size")).group_by(listen.names).alias("entry")
     keys = groups.select_from(groups.c.id).order_by(groups.c.size.desc(), groups.c.id)
     ids = [number for (number,) in keys.limit(page.size).offset(page.offset).tuples().iterator()]
 
@@ -42,7 +42,7 @@ def list_own(page: Page, *, actor: Caller) -> Listing[Entry]:
         texts = listen.select(listen.id, listen.artist, listen.title, listen.release).where(listen.id.in_(list(ids)))
         named = {row[0]: row for row in texts.tuples().iterator()}
         names = listen.select(listen.names).where(listen.id.in_(list(ids)))
-        of = waiting.select(first, count, fn.min(listen.played_at), fn.max(listen.played_at))
+        of = mine.select(first, count, fn.min(listen.played_at), fn.max(listen.played_at))
         numbers = {row[0]: row[1:] for row in of.where(listen.names.in_(names)).group_by(listen.names).tuples()}
         return [Entry(*named[each], *numbers[each]) for each in ids]
 
@@ -51,7 +51,7 @@ def list_own(page: Page, *, actor: Caller) -> Listing[Entry]:
 
 def find_own(entry_id: int, *, actor: Caller) -> int:
     """Return the hash of the names of one of the actor's entries. Raises NotFound if there is no such entry."""
-    row = _waiting(actor.user_id).select(PendingListen.names).where(PendingListen.id == entry_id).tuples().first()
+    row = waiting(actor.user_id).select(PendingListen.names).where(PendingListen.id == entry_id).tuples().first()
     if row is None:
         raise NotFound(NO_ENTRY)
     return int(row[0])
@@ -69,7 +69,7 @@ def name(names: int, track: int, *, actor: Caller, now: int) -> None:
     """Count the listens of one entry of the actor as plays of a track, which must exist."""
     sql.lock(resolving.LOCK)
     counting.share()
-    ids = _waiting(actor.user_id).select(PendingListen.id).where(PendingListen.names == names)
+    ids = waiting(actor.user_id).select(PendingListen.id).where(PendingListen.names == names)
     resolving.count({each: track for (each,) in ids.tuples().iterator()}, now)
 
 
@@ -78,10 +78,11 @@ def last_heard(account: int) -> tuple[int, str | None] | None:
     play, listen = Play, PendingListen
     played = play.select(play.reported_at, play.platform).where(play.reporter == account, play.reporter > SQL("0"))
     played = played.where(play.platform.is_null(is_null=False)).order_by(play.reported_at.desc()).limit(1)
-    waiting = listen.select(listen.received_at, listen.platform).where(listen.user == account)
-    found = [*played.tuples().iterator(), *waiting.order_by(listen.received_at.desc()).limit(1).tuples().iterator()]
+    pending = listen.select(listen.received_at, listen.platform).where(listen.user == account)
+    found = [*played.tuples().iterator(), *pending.order_by(listen.received_at.desc()).limit(1).tuples().iterator()]
     return max(found, key=lambda row: row[0], default=None)
 
 
-def _waiting(account: int) -> Any:
+def waiting(account: int) -> Any:
+    """Return a query for the pending listens of an account."""
     return PendingListen.select().where(PendingListen.user == account, PendingListen.counted_for.is_null())

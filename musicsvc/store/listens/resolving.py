@@ -169,7 +169,7 @@ def count(found: Mapping[int, int], now: int) -> None:
     own = listeners.ensure({listeners.account_key(row.user) for row in rows})
     kept = [row for row in rows if row.played_at >= kept_from]
     plays = [_play(row, found[row.id], own[listeners.account_key(row.user)]) for row in kept]
-    ingest.store(plays, {*own.values()})
+    ingest.record(plays, {*own.values()}, placed=True)
     _mark.many([(found[row.id], row.id) for row in kept])
     gone = [row for row in rows if row.played_at < kept_from]
     if gone:

@@ -1,4 +1,4 @@
-"""Store reported plays in batches. Plays reported before are ignored. Refused plays are returned with a reason."""
+"""Store reported plays and listens in batches: refuse some, with a reason, ignore repeats, and record the others."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
@@ -43,13 +43,19 @@ FOR_OTHERS = "The account may not report plays of other listeners."
 
 
 class ReportedPlay(NamedTuple):
-    """A play as an API client reports it. `listener` is a name chosen by the client, or None for its own account."""
+    """A play as a client reports it. `listener` is a name chosen by the client, or None for its own account.
+
+    `names`: of a listen, the hash of the names of its track (`listens/matching.py`), whose negative (~) it has in place
+    of `track_id` if it waits for this track.
+    """
 
     track_id: int
     played_at: int
     listener: str | None = None
     duration_ms: int | None = None
     client_id: str | None = None
+    platform: str | None = None
+    names: int | None = None
 
 
 class PlayRow(NamedTuple):
@@ -70,11 +76,15 @@ class PlayRow(NamedTuple):
 
 @dataclass(slots=True)
 class IngestOutcome:
-    """The result of storing a batch of plays. `refused` has (index in the batch, reason) for each refused play."""
+    """The result of storing a batch of plays. `refused` has (index in the batch, reason) for each refused play.
+
+    `waiting`: listens that the caller must store, by index in the batch.
+    """
 
     accepted: int = 0
     repeated: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
+    waiting: dict[int, PlayRow] = field(default_factory=dict)
 
 
 def report(
@@ -90,33 +100,33 @@ def report(
     `own_accepted`, `own_daily`: the settings `plays.own` and `plays.own_daily`.
     """
     counting.share()
-    outcome = IngestOutcome()
-    unknown = tracks.missing({play.track_id for play in plays})
+    if any(play.listener is None for play in plays) and users.missing([actor.user_id]):
+        raise Unauthenticated("unknown")  # the account was deleted after its token was checked
+    unknown = tracks.missing({play.track_id for play in plays if play.names is None})
     kept_from = blocks.progress().kept_from * DAY
-    valid: list[ReportedPlay] = []
-    places: list[int] = []  # in `plays`
+    refused: dict[int, str] = {}
     for index, play in enumerate(plays):
         reason = UNKNOWN_TRACK if play.track_id in unknown else _refusal(play, now, actor, own_accepted=own_accepted)
         if reason := reason or refuse_time(play.played_at, kept_from, now):
-            outcome.refused.append((index, reason))
-        else:
-            valid.append(play)
-            places.append(index)
-    keys = {play.listener: _listener_key(play, actor) for play in valid}
-    if None in keys and not listeners.find([keys[None]]) and users.missing([actor.user_id]):
-        raise Unauthenticated("unknown")  # the account was deleted after its token was checked
+            refused[index] = reason
+    valid = {index: play for index, play in enumerate(plays) if index not in refused}
+    keys = {play.listener: _listener_key(play, actor) for play in valid.values()}
     ids = listeners.ensure(keys.values())
-    rows = [_row(play, ids[keys[play.listener]], actor, now) for play in valid]
+    rows = {index: _row(play, ids[keys[play.listener]], actor, now) for index, play in valid.items()}
     own = ids[keys[None]] if None in keys else None
-    dropped = transfer.dropped({row.client_key for row in rows if row.client_key})
-    if own is not None:
+    dropped = transfer.dropped({row.client_key for row in rows.values() if row.client_key})
+    if own is None:
+        rows = {index: row for index, row in rows.items() if row.client_key not in dropped}
+    else:
         own_plays.lock(own)
-    rows, surplus = (rows, {}) if own is None else own_plays.select(rows, own, actor.user_id, dropped, daily=own_daily)
-    outcome.refused = sorted([*outcome.refused, *((places[at], reason) for at, reason in surplus.items())])
-    outcome.accepted = record([row for row in rows if row.client_key not in dropped], own)
-    outcome.repeated = len(valid) - len(surplus) - outcome.accepted
-    counting.roll_up(outcome.accepted)
-    return outcome
+        rows, surplus = own_plays.select(rows, own, actor.user_id, dropped, daily=own_daily)
+        refused |= surplus
+    waiting = {index: row for index, row in rows.items() if row.track < 0}
+    found = [row if row.names_hash is None else row._replace(names_hash=None) for row in rows.values() if row.track > 0]
+    accepted = record(found, () if own is None else (own,))
+    counting.roll_up(accepted)
+    repeated = len(plays) - len(refused) - accepted - len(waiting)
+    return IngestOutcome(accepted, repeated, sorted(refused.items()), waiting)
 
 
 def _refusal(play: ReportedPlay, now: int, actor: Identity, *, own_accepted: bool) -> str | None:
@@ -139,10 +149,9 @@ def _listener_key(play: ReportedPlay, actor: Identity) -> str:
 
 
 def _row(play: ReportedPlay, listener: int, actor: Identity, now: int) -> PlayRow:
-    key = WITHOUT_ID if play.client_id is None else client_key(f"account:{actor.user_id}", play.client_id)
-    slot = play.played_at // SLOT
-    by = actor.user_id
-    return PlayRow(slot, play.track_id, listener, key, play.played_at, play.duration_ms, by, reported_at=now)
+    track, at, _, length, client_id, platform, names = play
+    key = WITHOUT_ID if client_id is None else client_key(f"account:{actor.user_id}", client_id)
+    return PlayRow(at // SLOT, track, listener, key, at, length, actor.user_id, None, names, now, platform)
 
 
 def client_key(source: str, client_id: str) -> bytes:
@@ -150,22 +159,17 @@ def client_key(source: str, client_id: str) -> bytes:
     return hashlib.blake2b(f"{source}\x00{client_id}".encode(), digest_size=16).digest()
 
 
-def record(rows: Iterable[PlayRow], own: int | None = None) -> int:
+def record(rows: Iterable[PlayRow], own: Collection[int] = (), *, placed: bool = False) -> int:
     """Store the plays that are not stored yet, and add them to the play counts. Return the number of new plays.
 
-    `own`: the listener whose plays are own plays, if there are any. Call after `counting.share` or `counting.lock`.
+    `own`: the listeners whose plays are own plays. `placed`: these have their places among those of their days already.
+    Call after `counting.share` or `counting.lock`.
     """
-    new = store(rows, () if own is None else (own,))
-    if own is not None:
-        own_plays.count(new, own)
-    return len(new)
-
-
-def store(rows: Iterable[PlayRow], own: Collection[int]) -> Sequence[Sequence[Any]]:
-    """Do as `record`, for own plays of several listeners, which have their places already. Return the new rows."""
     new = bulk.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT if is_sqlite() else _identity))
     counting.add(new, own)
-    return new
+    if not placed:
+        own_plays.count(new, own)
+    return len(new)
 
 
 def _identity(row: PlayRow) -> tuple[Any, ...]:

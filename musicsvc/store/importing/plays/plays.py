@@ -10,7 +10,6 @@ from peewee import Model
 from musicsvc.clock import DAY
 from musicsvc.errors import Failure
 from musicsvc.store.catalog import artists, merged, tracks
-from musicsvc.store.catalog.merged import TRACK
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
@@ -234,12 +233,11 @@ class Plays(Kind[Listen]):
 
         Plays of tracks that were deleted since are refused. Later batches load again.
         """
-        missing = tracks.missing({track for _, track in found.matched.values()})
-        others = merged.targets(TRACK, missing)
-        for place, (listen, track) in [*found.matched.items()] if missing else ():
-            if track in others:
-                found.matched[place] = listen, others[track]
-            elif track in missing:
+        gone = tracks.gone({track for _, track in found.matched.values()})
+        for place, (listen, track) in [*found.matched.items()] if gone else ():
+            if other := gone.get(track, track):
+                found.matched[place] = listen, other
+            else:
                 found.refused[place] = _unknown(listen.named, ())
                 del found.matched[place]
             self._catalog.forget_tracks()

@@ -4,7 +4,7 @@ Table `own_play_day` has the number of accepted plays of each day. A withdrawn p
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from musicsvc.clock import DAY
@@ -72,21 +72,21 @@ def lock(listener: int) -> None:
 
 
 def select(
-    rows: Sequence[R], listener: int, account: int, known: Collection[bytes] = (), *, daily: int = DAILY
-) -> tuple[list[R], dict[int, str]]:
-    """Return the rows to store, and the reasons to refuse own plays by their positions. Other rows are repeats.
+    rows: Mapping[int, R], listener: int, account: int, known: Collection[bytes] = (), *, daily: int = DAILY
+) -> tuple[dict[int, R], dict[int, str]]:
+    """Return the rows to store, and the reasons to refuse own plays, by their positions. Other rows are repeats.
 
     `listener`: the reporting `account` as a listener, which its own plays have. `known`: ids of plays that are not
     stored any more. `daily`: the most own plays of a day. A listen that waits for its track has a negative one: of its
     `names_hash`. Call after `lock`.
     """
-    own = [row for row in rows if row.listener == listener]
+    own = [row for row in rows.values() if row.listener == listener]
     tracks = _tracks(own, listener, account)
     counted = Counter(dict(_numbers({row.slot // SLOTS_PER_DAY for row in own}, listener)))
-    repeats = {*known, *_known(row.client_key for row in own if row.client_key)}
-    kept: list[R] = []
+    repeats = {*known, *_known(row.client_key for row in rows.values() if row.client_key)}
+    kept: dict[int, R] = {}
     refused: dict[int, str] = {}
-    for at, row in sorted(enumerate(rows), key=lambda each: each[1].played_at):
+    for at, row in sorted(rows.items(), key=lambda each: each[1].played_at):
         if row.client_key in repeats:
             continue
         if row.listener == listener:
@@ -99,7 +99,7 @@ def select(
             counted[day] += 1
         if row.client_key:
             repeats.add(row.client_key)
-        kept.append(row)
+        kept[at] = row
     return kept, refused
 
 
@@ -110,11 +110,10 @@ def _numbers(days: Collection[int], listener: int) -> Any:
     return row.select(row.day, row.plays).where(row.day.in_(days), row.listener == listener)
 
 
-def count(new: Iterable[Sequence[Any]], listener: int) -> None:
-    """Count those of the new rows of the table of plays that are own plays of this listener."""
-    days = Counter(slot // SLOTS_PER_DAY for slot, _, who, *_ in new if who == listener)
-    added = [(day, listener, plays) for day, plays in sorted(days.items())]
-    bulk.insert_many(ADD, ("bigint", "bigint", "bigint"), added)
+def count(new: Iterable[Sequence[Any]], own: Collection[int]) -> None:
+    """Count those of the new rows of the table of plays that are own plays: of the listeners `own`."""
+    days = Counter((slot // SLOTS_PER_DAY, who) for slot, _, who, *_ in new if who in own) if own else Counter()
+    bulk.insert_many(ADD, ("bigint", "bigint", "bigint"), [(*day, plays) for day, plays in sorted(days.items())])
 
 
 def give_back(day: int, listener: int, plays: int) -> None:
