@@ -24,8 +24,9 @@ VARYING = {"Vary": f"Origin, {VARY}"}
 PREFER = "Prefer"
 ALLOW_ORIGIN = "Access-Control-Allow-Origin"
 READABLE = (
-    "Content-Disposition, ETag, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, Token-Expires-At,"
-    " WWW-Authenticate, X-Ignored, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+    "Content-Disposition, Deprecation, ETag, Link, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After,"
+    " Sunset, Token-Expires-At, WWW-Authenticate, X-Ignored, X-RateLimit-Limit, X-RateLimit-Remaining,"
+    " X-RateLimit-Reset, X-Request-Id"
 )
 PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in the Forwarded header
 

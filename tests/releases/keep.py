@@ -17,6 +17,7 @@ import pytest
 
 import musicsvc
 from musicsvc.clock import MovableClock
+from musicsvc.server.openapi import document as openapi
 from musicsvc.store import opening
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.sqlite import files
@@ -38,6 +39,7 @@ def main() -> None:
         patch.setenv("MUSICSVC_DATA_DIR", folder)
         contents, parts = _keep_sqlite(version, Path(folder), patch)
         contents |= _keep_postgres(Path(folder), patch)
+    contents["openapi.json.xz"] = json.dumps(openapi.document(), separators=(",", ":")).encode()
     for written in kept.write(version, parts, contents):
         print(f"{written.stat().st_size:>9,} bytes  {written}")  # noqa: T201 - the result of the script
 

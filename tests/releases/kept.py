@@ -1,4 +1,5 @@
-"""The kept releases: a database of each, for both databases, what its program used, and what its API answered.
+"""The kept releases: a database of each, for both databases, what its program used, and what its API answered, and
+its OpenAPI document.
 
 `tests/releases/keep.py` writes the files in `tests/releases/kept`.
 """

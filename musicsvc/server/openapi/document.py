@@ -41,7 +41,10 @@ the first ten of them. With `Prefer: handling=strict` they are errors: 422, and 
 `Preference-Applied: handling=strict`. Every endpoint takes this header.
 
 **Lists** are paged: `page` counts from 1, `perPage` or `per_page` sets the size, 1 to 100, by default 20. Past the
-last page `data` is empty.
+last page `data` is empty. `Link` has the next and the previous page.
+
+**Deprecated** endpoints say in `Deprecation` since when, in `Sunset` when they end, and in `Link` with
+`rel="deprecation"` what to use instead.
 
 **Answers** are JSON. Times are in UTC, as `2026-01-31T12:00:00.000000Z`; track lengths are in milliseconds. Every key
 is always present, with null for a missing value. A 200 to a GET has an `ETag`; send it in `If-None-Match` to get a 304

@@ -96,6 +96,9 @@ def operation(route: Route, models: Models) -> JSON:
                 }
             },
         }
+    if route.deprecated is not None:
+        made["deprecated"] = True
+        made["description"] += f" Deprecated since {route.deprecated.since}; ends on {route.deprecated.ends}."
     if route.docs.extension:
         made["x-addition"] = True
     if route.demo:

@@ -15,8 +15,11 @@ from musicsvc.server.shapes.envelope import JSON, OCTETS
 
 CACHING = ("ETag", "Cache-Control", "Vary")
 LIMITS = rate_limits.HEADERS  # on responses to requests with a rate limit; local requests have no rate limit
-OPTIONAL = (IGNORED, APPLIED, EXPIRY_HEADER, *LIMITS)
-COMMON = ("X-Request-Id", *OPTIONAL)  # on any response, so described once for all endpoints
+LINK = "Link"
+OF_DEPRECATED = ("Deprecation", "Sunset", LINK)
+OFTEN = (IGNORED, APPLIED, EXPIRY_HEADER, *LIMITS)
+OPTIONAL = (*OFTEN, *OF_DEPRECATED)
+COMMON = ("X-Request-Id", *OFTEN)  # on any response, so described once for all endpoints
 MEMBER = r'"[a-z_]+"(;[a-z]=[0-9]+)+'
 MEMBERS = {"type": "string", "pattern": f"^{MEMBER}(, {MEMBER})*$"}
 TEXT = {"type": "string"}
@@ -24,6 +27,12 @@ COUNT = {"type": "integer", "minimum": 0}
 MEANINGS: dict[str, tuple[str, JSON]] = {
     "X-Request-Id": ("The id of the request.", TEXT | {"pattern": "^[A-Za-z0-9._~-]{1,128}$"}),
     "ETag": ("Identifies the content; send it back in `If-None-Match`.", TEXT | {"pattern": '^"[0-9a-z-]+"$'}),
+    LINK: (
+        'The next and previous page of a list, relative to the request; `rel="deprecation"`: what to use instead.',
+        TEXT | {"examples": ['<?perPage=5&page=3>; rel="next", <?perPage=5&page=1>; rel="prev"']},
+    ),
+    "Deprecation": ("Since when the endpoint is deprecated, in seconds since 1970.", TEXT | {"pattern": "^@[0-9]+$"}),
+    "Sunset": ("When the endpoint ends, as an HTTP date.", TEXT),
     "Cache-Control": ("Whether the answer may be cached and revalidated by its `ETag`.", TEXT),
     "Vary": ("The request headers that the answer depends on.", TEXT),
     "WWW-Authenticate": (
@@ -141,7 +150,7 @@ def shared(models: Models) -> JSON:
     made = {
         _name(UNCHANGED): {
             "description": "The content is unchanged: it still has the `ETag` in `If-None-Match`.",
-            "headers": references(*CACHING),
+            "headers": references(*CACHING, LINK),
         }
     }
     for family in (Family.GENERAL, Family.INSIGHTS):
@@ -162,16 +171,17 @@ def shared(models: Models) -> JSON:
 
 def _success(route: Route, models: Models) -> JSON:
     caching = CACHING if UNCHANGED in statuses(route) else ()
+    also = OF_DEPRECATED if route.deprecated is not None else (LINK,) if route.paged else ()
     if route.docs.media != JSON_MEDIA:  # generators that do not know the type of the file know the general one
         text = f"The file, as `{route.docs.media}`; as `{OCTETS}` if `Accept` is only that."
         return {
             "description": text,
-            "headers": references(*caching),
+            "headers": references(*caching, *also),
             "content": dict.fromkeys((OCTETS, route.docs.media), FILE),
         }
     return {
         "description": "Created." if route.status == 201 else "Success.",  # noqa: PLR2004 - CREATED
-        "headers": references(*caching),
+        "headers": references(*caching, *also),
         "content": {JSON_MEDIA: _content(route, models)},
     }
 

@@ -261,9 +261,12 @@ class Dispatcher:
             if not (found and found[0].plain_http):
                 require_https(exchange.peer)
         call.route, values = found
+        if call.route.notice:
+            call.add_headers(call.route.notice)
         subject = call.route.subject
         resource = None if subject is None else subject.resource(*values.values())
-        return Head(request.raw_path, call.route, values, credentials_of(request), resource, cross_origin)
+        headers = {**cross_origin, **call.route.notice}
+        return Head(request.raw_path, call.route, values, credentials_of(request), resource, headers)
 
     def _admit(self, exchange: Exchange) -> Awaitable[None] | None:
         route, credentials, call = exchange.head.route, exchange.head.credentials, exchange.call

@@ -231,12 +231,12 @@ def build_check(exchange: Exchange, sources: Mapping[str, Any], errors: dict[str
 
 def build_unit(exchange: Exchange, sources: Mapping[str, Any], check: Callable[[], Any]) -> Callable[[], Any]:
     """Return a function that calls `check`, and then the handler. Call it in a transaction, perhaps repeatedly."""
-    route, values = exchange.head.route, exchange.head.values
+    route, values, query = exchange.head.route, exchange.head.values, exchange.request.rel_url.raw_query_string
 
     def unit() -> Any:
         result = route.call_handler({**sources, **values, "subject": check()})
         # Reads are encoded here, off the event loop; writes after the unit of work, so as not to block other writes.
-        return result if route.writes or route.call_render is not None else encoded(result)
+        return result if route.writes or route.call_render is not None else encoded(result, query)
 
     return unit
 

@@ -62,7 +62,7 @@ class Slot:
         answer = represent_json(body)
         stamp = min([self.stamp, *(part.stamp for part in parts)])
         tables = self._tables.union(*(part.tables for part in parts))
-        size = OVERHEAD + len(self._key[0]) + (2 if answer.compressible else 1) * len(answer.content)
+        size = OVERHEAD + len(self._key[0]) + len(answer.link) + (2 if answer.compressible else 1) * len(answer.content)
         self._cache.add(self._key, Entry(answer, Source(stamp, tables), size))
         return answer
 
@@ -70,7 +70,8 @@ class Slot:
 def represent_json(body: Encoded) -> Representation:
     """Return a JSON body with its entity tag. The gzip form is made when a client asks for it for the first time."""
     content = compact(body.pieces)
-    return Representation(content, JSON_TYPE, tag_of([content]), compressible(len(content), JSON_TYPE))
+    can_pack = compressible(len(content), JSON_TYPE)
+    return Representation(content, JSON_TYPE, tag_of([content]), can_pack, link=body.link)
 
 
 class AnswerCache:

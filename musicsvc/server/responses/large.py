@@ -16,7 +16,7 @@ import orjson
 from musicsvc.errors import Invalid, Overloaded
 from musicsvc.networks import client_network
 from musicsvc.server.responses.answer_cache import LARGE, FragmentReader
-from musicsvc.server.shapes.envelope import JSON, Download, Encoded, Members
+from musicsvc.server.shapes.envelope import JSON, Download, Encoded, Members, page_links
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Listing
 
@@ -194,12 +194,15 @@ def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def encoded(result: Any) -> Any:
-    """Encode the result of a handler as JSON bytes if it is a dict. Return files unchanged."""
-    return encode(result) if isinstance(result, dict) else result
+def encoded(result: Any, query: str = "") -> Any:
+    """Encode the result of a handler as JSON bytes if it is a dict. Return files unchanged.
+
+    `query`: that of the request, undecoded, for the links of a page of a list.
+    """
+    return encode(result, query) if isinstance(result, dict) else result
 
 
-def encode(value: JSON) -> Encoded:
+def encode(value: JSON, query: str = "") -> Encoded:
     held: list[Members] = []
 
     def mark(each: Any) -> Any:
@@ -209,10 +212,9 @@ def encode(value: JSON) -> Encoded:
         return orjson.Fragment(b"[%b]" % MARK)
 
     raw = orjson.dumps(value, default=mark, option=orjson.OPT_PASSTHROUGH_DATACLASS)
-    if not held:
-        return Encoded([raw])
-    first, *parts = raw.split(MARK)
-    return Encoded([first, *(piece for each, part in zip(held, parts, strict=True) for piece in (*each.pieces, part))])
+    first, *parts = raw.split(MARK) if held else [raw]
+    pieces = [first, *(piece for each, part in zip(held, parts, strict=True) for piece in (*each.pieces, part))]
+    return Encoded(pieces, page_links(value, query))
 
 
 def _size(body: Any, *, drawn: bool) -> int:

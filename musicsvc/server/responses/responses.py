@@ -163,6 +163,8 @@ def conditional(
     validity: dict[str, str] = {ETAG: negotiation.entity_tag(answer), CACHE_CONTROL: caching}
     if "Vary" not in headers:
         validity["Vary"] = VARY
+    if answer.link:
+        validity["Link"] = ", ".join(filter(None, (headers.get("Link"), answer.link)))
     if negotiation.knows(answer):
         return Prepared(NOT_MODIFIED, {name: headers[name] for name in headers if name != IGNORED} | validity, [])
     headers = {**headers, CONTENT_TYPE: answer.content_type, **validity}
@@ -187,10 +189,11 @@ def _content(result: Any) -> tuple[Representation, list[bytes]]:
     if isinstance(result, Download):
         if result.kept is not None:
             return result.kept, [result.content]
-        content_type, body = result.content_type, [result.content]
+        content_type, body, link = result.content_type, [result.content], ""
     else:
-        content_type, body = JSON_TYPE, (result if isinstance(result, Encoded) else encode(result)).pieces
-    return Representation(b"", content_type, "", compressible(sum(map(len, body)), content_type)), body
+        made = result if isinstance(result, Encoded) else encode(result)
+        content_type, body, link = JSON_TYPE, made.pieces, made.link
+    return Representation(b"", content_type, "", compressible(sum(map(len, body)), content_type), link=link), body
 
 
 async def _complete(answer: Representation, body: list[bytes], negotiation: Negotiation) -> None:

@@ -6,6 +6,8 @@ The signatures of a row's functions are inspected once, at the start, instead of
 import inspect
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from enum import Enum, auto
 from typing import Any
 
@@ -13,7 +15,7 @@ from pydantic import BaseModel
 
 from musicsvc.config import Settings
 from musicsvc.errors import MethodNotAllowed, NotFound
-from musicsvc.server.schemas.fields import MAX_ID, Body, Query, parse_id
+from musicsvc.server.schemas.fields import MAX_ID, Body, Pages, Query, parse_id
 from musicsvc.store.accounts.tokens import Identity
 
 V1 = "/api/v1"  # the beginning of the paths of the API
@@ -207,6 +209,28 @@ class Docs:
     media: str = JSON_MEDIA
 
 
+@dataclass(frozen=True, slots=True)
+class Deprecated:
+    """The end of an endpoint, which it names in its responses (RFC 9745, RFC 8594).
+
+    `since` and `ends` are dates such as 2026-12-01, of the notice and of the end; `guide` is the address of a page that
+    says what to use instead.
+    """
+
+    since: str
+    ends: str
+    guide: str
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        since, ends = (datetime.fromisoformat(each).replace(tzinfo=UTC) for each in (self.since, self.ends))
+        return {
+            "Deprecation": f"@{since.timestamp():.0f}",
+            "Sunset": format_datetime(ends, usegmt=True),
+            "Link": f'<{self.guide}>; rel="deprecation"',
+        }
+
+
 NO_STORE, SLOW, URGENT = Cost(Runs.NO_STORE), Cost(Runs.SLOW), Cost(urgent=True)
 EXTENSION, UNDOCUMENTED = Docs(extension=True), Docs(undocumented=True)
 
@@ -223,6 +247,7 @@ class Route:
     - `form`: the path of the page with the form of this POST, which is shown again if the form has errors. Of a GET:
       its own path, if its query comes from a form of the page.
     - `private`: denied requests may be attempts to find private objects.
+    - `deprecated`: the endpoint will end.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     """
 
@@ -241,6 +266,7 @@ class Route:
     password: PasswordOf | None = None
     form: str | None = None
     private: bool = False
+    deprecated: Deprecated | None = None
     enabled_if: Callable[[Settings], None] | None = None
     cost: Cost = field(default_factory=Cost)
     docs: Docs = field(default_factory=Docs)
@@ -249,6 +275,7 @@ class Route:
         """Bind the functions once, so that no signature is inspected while a request is answered."""
         cost, types = self.cost, {each.name: each.annotation for each in signature(self.handler)}
         names = tuple(types)
+        self.notice = self.deprecated.headers if self.deprecated is not None else {}  # headers of any response
         self.call_handler = bind(self.handler, names)
         self.call_prepare = cost.prepare and bind(cost.prepare)
         self.call_render = cost.render and bind(cost.render)
@@ -300,6 +327,11 @@ class Route:
     def demo(self) -> bool:
         """Whether the endpoint exists in demo mode only."""
         return self.path.startswith("/demo/")
+
+    @property
+    def paged(self) -> bool:
+        """Whether the endpoint answers with pages of a list."""
+        return self.query is not None and issubclass(self.query, Pages)
 
     @property
     def operation(self) -> str:

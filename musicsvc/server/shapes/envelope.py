@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
+from urllib.parse import quote, unquote_plus
 
 from musicsvc.store.engine.pagination import Listing
 
@@ -14,6 +15,7 @@ JSON_TYPE = "application/json; charset=utf-8"
 OCTETS = "application/octet-stream"
 MIN_COMPRESSED = 1400  # bytes
 TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
+LONGEST_QUERY = 1500  # bytes of a query in a Link header, so that any proxy takes a head with two
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,17 @@ class Site:
 
 @dataclass(slots=True, eq=False)
 class Representation:
-    """A response body with its entity tag. `packed`: its gzip form, or None until it is needed for the first time."""
+    """A response body with its entity tag. `packed`: its gzip form, or None until it is needed for the first time.
+
+    `link`: the Link header of a page of a list, or nothing.
+    """
 
     content: bytes
     content_type: str
     tag: str
     compressible: bool
     packed: bytes | None = None
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +68,10 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """JSON as bytes, in pieces."""
+    """JSON as bytes, in pieces. `link`: as that of its `Representation`."""
 
     pieces: list[bytes]
+    link: str = ""
 
     @property
     def size(self) -> int:
@@ -91,6 +98,21 @@ def paginator(listing: Listing[Any], data: list[JSON] | Members) -> JSON:
         "total": listing.total,
         "data": data,
     }
+
+
+def page_links(result: JSON, query: str) -> str:
+    """Return the Link header of a response: the next and the previous page if it is a page of a list, or nothing.
+
+    `query`: that of the request, undecoded. The references have nothing else, so they hold below any base path.
+    """
+    page = next((part for part in result.values() if isinstance(part, dict) and "last_page" in part), None)
+    kept = quote(query, safe="!$&'()*+,-./:;=?@_~%", errors="surrogateescape")
+    if page is None or len(kept) > LONGEST_QUERY:
+        return ""
+    number, last = page["current_page"], page["last_page"]
+    others = [f"{part}&" for part in kept.split("&") if part and unquote_plus(part.partition("=")[0]) != "page"]
+    wanted = {"next": number + 1 if number < last else 0, "prev": min(number - 1, last)}
+    return ", ".join(f'<?{"".join(others)}page={to}>; rel="{name}"' for name, to in wanted.items() if to)
 
 
 def represent(content: bytes, content_type: str) -> Representation:

@@ -180,6 +180,7 @@ def test_every_answer_may_tell_of_limits_and_the_endpoints_that_have_one_of_thei
     headers = document["components"]["headers"]
     assert {name for name, header in headers.items() if not header["required"]} == {
         *HEADERS,
+        *("Link", "Deprecation", "Sunset"),
         "Token-Expires-At",
         "X-Ignored",
         "Preference-Applied",

@@ -1,6 +1,7 @@
 """Every paged endpoint on a filled database: keys, orders, totals, page ends and shapes, in both tiers."""
 
 import json
+import re
 from collections.abc import Sequence
 from functools import partial
 from urllib.parse import parse_qsl, urlsplit
@@ -22,6 +23,7 @@ TOKENS = f"{V1}/access-tokens"  # which are never an empty list, because a token
 WITHOUT_SUBJECT = [path for path, route in PAGED.items() if route.find is None and path != TOKENS]
 SHOWN = {"albums", "artists", "playlists", "tracks"}  # their rows equal the answer of the single resource
 FAR = 2**31 - 1
+LINK = re.compile(r'[?&]page=(\d+)>; rel="(\w+)"')
 
 
 def test_every_paged_endpoint_has_an_expectation() -> None:
@@ -75,16 +77,21 @@ def check(answer: Answer, route: Route, rows: Sequence[Row], page: int, size: in
     """Assert that the answer has this page of the rows, and the seven keys of the paginator in order."""
     before = (page - 1) * size
     data = rows[before : before + size]
+    last = max(1, -(-len(rows) // size))
     expected = {
         "current_page": page,
         "from": before + 1 if data else None,
         "to": before + len(data) if data else None,
         "per_page": size,
-        "last_page": max(1, -(-len(rows) // size)),
+        "last_page": last,
         "total": len(rows),
         "data": data,
     }
     noun = route.path.rpartition("/")[2]
     key = noun if route.path.count("/") == 3 and noun in {"albums", "artists"} else "pagination"
     assert answer.json == {"status": "success", key: expected}, (route.path, page, size)
+    wanted = {"next": page + 1 if page < last else 0, "prev": min(page - 1, last)}
+    assert {rel: int(to) for to, rel in LINK.findall(answer.headers.get("Link", ""))} == {
+        rel: to for rel, to in wanted.items() if to
+    }
     assert json.dumps(answer.json) == json.dumps({"status": "success", key: expected}), "the order of the keys"
