@@ -64,6 +64,14 @@ class Conflict(Failure):
     """The request conflicts with the current state."""
 
 
+class InProgress(Conflict):
+    """A request that this one repeats is still running; its answer may be there after `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class MissingReference(Failure):
     """A row that the change refers to was deleted meanwhile; nothing was changed."""
 

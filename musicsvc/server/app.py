@@ -41,6 +41,7 @@ from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.table import DOCUMENTED, ROUTES
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.abuse import replay
+from musicsvc.store.accounts import kept_answers
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
@@ -140,6 +141,7 @@ class App:
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("counting pending listens", listens.resolve, every=JOB_SECONDS),
             Periodic("deleting old listens", listens.clean, every=CLEANING_SECONDS),
+            Periodic("deleting answers kept for a day", self._clean_answers, every=CLEANING_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
             self._activity_writer,
@@ -254,6 +256,10 @@ class App:
         """Wait for the slow work that runs, and end the processes that draw. Call it on a thread."""
         self.executors.close()
         self._drawer.close()
+
+    async def _clean_answers(self) -> None:
+        work = partial(kept_answers.clean, self._clock.now())
+        await asyncio.wrap_future(self._store.write(work, counters_only=True))
 
     async def _reserve_space(self) -> None:
         if missing := await asyncio.to_thread(self._store.reserve_space):

@@ -133,6 +133,8 @@ class Exchange:
     browser: Browser | None = None  # of a page
     received: bytearray | None = None  # gets the bytes of the body, if a stage has set it
     parsed: ParsedBody | None = None
+    key: str | None = None  # of a request that may be sent again; empty if it is malformed
+    body_hash: bytes = b""  # the SHA-256 of the body of a request with a key
     given: dict[str, Any] = field(init=False)  # further arguments for handlers by parameter name
     slot: Slot | None = None  # the place of the response in the cache
     found: Representation | None = None  # the response from memory

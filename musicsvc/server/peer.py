@@ -22,10 +22,11 @@ HSTS = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use only HT
 VARY = "Authorization, Accept-Encoding"  # what the responses to clients of one origin depend on
 VARYING = {"Vary": f"Origin, {VARY}"}
 PREFER = "Prefer"
+KEY, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
 ALLOW_ORIGIN = "Access-Control-Allow-Origin"
 READABLE = (
-    "Content-Disposition, Deprecation, ETag, Link, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After,"
-    " Sunset, Token-Expires-At, WWW-Authenticate, X-Ignored, X-RateLimit-Limit, X-RateLimit-Remaining,"
+    f"Content-Disposition, Deprecation, ETag, {REPLAYED}, Link, Preference-Applied, RateLimit, RateLimit-Policy,"
+    " Retry-After, Sunset, Token-Expires-At, WWW-Authenticate, X-Ignored, X-RateLimit-Limit, X-RateLimit-Remaining,"
     " X-RateLimit-Reset, X-Request-Id"
 )
 PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in the Forwarded header
@@ -115,7 +116,7 @@ class CrossOrigin:
 
     origins: Collection[str]
     paths: tuple[str, ...] = ("/api/",)
-    sendable: str = f"Authorization, Content-Type, If-None-Match, {PREFER}, X-Request-Id"
+    sendable: str = f"Authorization, Content-Type, {KEY}, If-None-Match, {PREFER}, X-Request-Id"
     readable: str = READABLE
 
     def headers(self, sent: Mapping[str, str], path: str) -> Mapping[str, str]:

@@ -90,6 +90,10 @@ def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple
         (models.RefusedListen, "user reason listens last_at", [
             (users[n % 3], f"r{n}", 2**40 + n, now) for n in range(11)
         ]),
+        (models.KeptAnswer, "user key path body_hash answer kept_at", [
+            (users[n % 3], f"key {n}{ODD[n % 9]}", f"/api/v1/{ODD[n % 9]}", HASH, bytes(range(256)) * n, now - n)
+            for n in range(23)
+        ]),
         (models.OwnPlayDay, "day listener plays", [(n, 2**31 + n, 600 - n) for n in range(19)]),
         (models.DroppedPlay, "client_key slot listener names_hash", [
             (bytes([n]) * (n + 1), n, 1, -(2**63) if n else None) for n in range(14)

@@ -20,6 +20,7 @@ from musicsvc.server.access.authentication import token_of
 from musicsvc.server.call import Exchange
 from musicsvc.server.demo.faults import Break, Injection
 from musicsvc.server.demo.journal import CUT, Contents, Ender, Journal, SentToken
+from musicsvc.server.peer import KEY, REPLAYED
 from musicsvc.server.request.dispatch import Stages, credentials_of
 from musicsvc.server.responses.large import encode
 from musicsvc.server.responses.responses import Reply
@@ -38,8 +39,8 @@ API = "/api"
 GIVEN = "injection"  # in `Exchange.given`
 BREAKING = {*Break} - {Break.DUPLICATE}
 REFUSED = 400
-SENT = ("Accept", "Content-Type", "If-None-Match", "Prefer", "User-Agent", "X-Demo-Fault")
-RETURNED = ("Content-Type", "ETag", "Preference-Applied", "RateLimit", "RateLimit-Policy", "Retry-After",
+SENT = ("Accept", "Content-Type", KEY, "If-None-Match", "Prefer", "User-Agent", "X-Demo-Fault")
+RETURNED = ("Content-Type", "ETag", REPLAYED, "Preference-Applied", "RateLimit", "RateLimit-Policy", "Retry-After",
             "Token-Expires-At", "WWW-Authenticate", "X-Ignored")  # fmt: skip
 
 

@@ -6,15 +6,25 @@ from typing import Any
 
 from musicsvc.server.openapi.models import Models, SchemaGenerator, describe_default
 from musicsvc.server.openapi.responses import responses
+from musicsvc.server.peer import KEY
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
 from musicsvc.server.schemas.fields import MAX_ID, Pages, Query
 from musicsvc.server.shapes.envelope import JSON
 
 SIZE = "perPage"
+KEY_PARAMETER: JSON = {
+    "name": KEY,
+    "in": "header",
+    "required": False,
+    "description": "A name of your choice for this request. The same request with the same key within 24 hours is"
+    " not executed again: it gets the first answer, if that was successful and has at most 64 KiB.",
+    "schema": {"type": "string", "pattern": '^("[!-~]{1,64}"|[!#-~][!-~]{0,63})$'},
+}
 
 
 def parameters(route: Route) -> list[JSON]:
-    return [_of_path(route, name) for name in route.parameters] + (list(_of_query(route.query)) if route.query else [])
+    found = [*(_of_path(route, name) for name in route.parameters), *(_of_query(route.query) if route.query else ())]
+    return [*found, KEY_PARAMETER] if route.keyed else found
 
 
 def _of_path(route: Route, name: str) -> JSON:

@@ -7,6 +7,7 @@ from musicsvc.errors import Failure
 from musicsvc.server.access import rate_limits
 from musicsvc.server.access.authentication import EXPIRY_HEADER
 from musicsvc.server.openapi.models import Models, answers
+from musicsvc.server.peer import REPLAYED
 from musicsvc.server.responses.errors import body_of, headers_of, status_of
 from musicsvc.server.responses.handling import APPLIED, IGNORED
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Family, Route, Runs
@@ -18,7 +19,7 @@ LIMITS = rate_limits.HEADERS  # on responses to requests with a rate limit; loca
 LINK = "Link"
 OF_DEPRECATED = ("Deprecation", "Sunset", LINK)
 OFTEN = (IGNORED, APPLIED, EXPIRY_HEADER, *LIMITS)
-OPTIONAL = (*OFTEN, *OF_DEPRECATED)
+OPTIONAL = (*OFTEN, *OF_DEPRECATED, REPLAYED)
 COMMON = ("X-Request-Id", *OFTEN)  # on any response, so described once for all endpoints
 MEMBER = r'"[a-z_]+"(;[a-z]=[0-9]+)+'
 MEMBERS = {"type": "string", "pattern": f"^{MEMBER}(, {MEMBER})*$"}
@@ -43,6 +44,7 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
         "What the request had in vain: unknown parameters of the query and fields of the body, the first ten.",
         TEXT | {"examples": ["query.perpage, body.bio"]},
     ),
+    REPLAYED: ("`true` on the answer to the same request before.", TEXT | {"const": "true"}),
     APPLIED: ("`handling=strict` if the request has this preference.", TEXT | {"const": "handling=strict"}),
     EXPIRY_HEADER: ("When the token expires; sent in its last 14 days.", TEXT | {"format": "date-time"}),
     "Retry-After": ("Seconds to wait before the next try.", COUNT),
@@ -130,6 +132,8 @@ def statuses(route: Route) -> list[int]:
         given.add(401)
     if route.parameters:
         given.add(404)
+    if route.keyed:
+        given.add(409)  # the same request is still running
     if route.body is not None:
         given |= {413, 415}
     if route.body is not None or route.query is not None or not route.demo:
@@ -170,7 +174,7 @@ def shared(models: Models) -> JSON:
 
 
 def _success(route: Route, models: Models) -> JSON:
-    caching = CACHING if UNCHANGED in statuses(route) else ()
+    caching = CACHING if UNCHANGED in statuses(route) else (REPLAYED,) if route.keyed else ()
     also = OF_DEPRECATED if route.deprecated is not None else (LINK,) if route.paged else ()
     if route.docs.media != JSON_MEDIA:  # generators that do not know the type of the file know the general one
         text = f"The file, as `{route.docs.media}`; as `{OCTETS}` if `Accept` is only that."

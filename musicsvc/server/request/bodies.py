@@ -1,8 +1,9 @@
 """Reading of request bodies, JSON or forms, with limits on size, time and number of chunks."""
 
 import asyncio
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -66,6 +67,8 @@ class Bodies:
             else:
                 await self._read(request, received, schema.most_bytes)
             parse = partial(parse_form if is_form else parse_body, schema, received, context)
+            if exchange.key:
+                parse = partial(_hash_and_parse, exchange, received, parse)
             if len(received) <= SMALL:
                 return parse()
             parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, exchange.call)
@@ -103,6 +106,11 @@ class Bodies:
         if more > self._free:
             raise Overloaded("Too many large bodies are being received. Try again in a second.")
         self._free -= more
+
+
+def _hash_and_parse(exchange: Exchange, received: bytearray, parse: Callable[[], ParsedBody]) -> ParsedBody:
+    exchange.body_hash = hashlib.sha256(received).digest()
+    return parse()
 
 
 def _counted(size: int) -> int:

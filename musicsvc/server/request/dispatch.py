@@ -4,6 +4,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from aiohttp import hdrs
@@ -18,6 +19,7 @@ from musicsvc.server.call import BUSY, Call, Exchange, Head, Observer
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.peer import HSTS, PREFER, VARY, CrossOrigin, Peer, PeerResolver, require_https
+from musicsvc.server.request import keys
 from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.request.first_steps import Connection, FirstSteps
@@ -307,13 +309,16 @@ class Dispatcher:
             call.reservation.resize(len(found.content))
             self.first_steps.remember(exchange)
             return Reply(found, 200, {**handling.headers()}, caching)
+        if route.keyed:
+            keys.note(exchange)
         if route.body is not None and exchange.parsed is None:
             await self.stages.receive(exchange)
         if exchange.parsed is not None and route.body is not None:
             handling = handling.with_body(exchange.parsed.sent, route.body)
         slot = exchange.slot
         fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
-        result = await self._runner.run(exchange, fragments, handling)
+        run = partial(self._runner.run, exchange, fragments, handling)
+        result = await (keys.patiently(run, self._clock.monotonic) if exchange.key else run())
         if route.cost.probe is Probe.READY and self._unready.reset():
             log.info("ready again")
         if route.constant:

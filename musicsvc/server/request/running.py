@@ -13,6 +13,8 @@ from musicsvc.config import Settings
 from musicsvc.errors import Invalid, MissingReference, Unauthenticated
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import FAILED_SIGN_IN, Call, Exchange
+from musicsvc.server.peer import REPLAYED
+from musicsvc.server.request import keys
 from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.responses.answer_cache import FragmentReader
@@ -22,7 +24,7 @@ from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route, R
 from musicsvc.server.schemas import fields
 from musicsvc.server.schemas.fields import Query
 from musicsvc.server.schemas.reading import check_query
-from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.envelope import Download, Encoded
 from musicsvc.store.accounts import email_addresses, passwords, sign_in, users
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.engine.store import Store
@@ -58,7 +60,7 @@ class HandlerRunner:
         builder = AnswerBuilder(call.reservation, name, nests_tracks=route.cost.nests_tracks, fragments=fragments)
         now, body = self._clock.now(), exchange.parsed and exchange.parsed.model
         query, errors = read_query(route, request, now)
-        errors = {**handling.errors(), **errors}
+        errors = {**handling.errors(), **keys.errors(exchange), **errors}
         sources = {
             **self._sources,
             "caller": call.caller,
@@ -83,7 +85,7 @@ class HandlerRunner:
             raise
         if route.cost.settles:
             await asyncio.sleep(self._store.lag)
-        call.tally = route.cost.tally(result) if route.cost.tally else call.tally
+        _note(exchange, result)
         if route.call_render is not None and not isinstance(result, Download):
             draw = partial(route.call_render, sources | {"drawing": result})
             kind, key = Work.FIGURES if route.cost.runs is Runs.FIGURES else Work.DRAWING, getattr(result, "key", None)
@@ -96,7 +98,7 @@ class HandlerRunner:
         """Return the unit of work that answers the request, and the function that runs it if it only reads."""
         route, account, unit = exchange.head.route, exchange.call.account_id, build_unit(exchange, sources, check)
         if route.writes:
-            unit = self._store.counted(unit, account)
+            unit = self._store.counted(keys.once(exchange, unit, sources["now"]), account)
         if exchange.slot is not None:
             unit = exchange.slot.recording(unit)
         return unit, partial(
@@ -181,6 +183,15 @@ class HandlerRunner:
 
     def _remaining(self, call: Call) -> float:
         return call.remaining(self._clock.monotonic())
+
+
+def _note(exchange: Exchange, result: Any) -> None:
+    """Note the numbers for metrics of the handler's result, or that it is the answer to the same request before."""
+    route, call = exchange.head.route, exchange.call
+    if exchange.key and isinstance(result, Encoded):
+        call.add_headers({REPLAYED: "true"})
+    elif route.cost.tally:
+        call.tally = route.cost.tally(result)
 
 
 def _line(route: Route, call: Call, *, large: bool) -> Work | None:

@@ -13,9 +13,10 @@ DEVICES, CHOICES = f"{V1}/fcm-tokens", f"{V1}/notifications/{{user}}/subscriptio
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", MESSAGES, messages.send, status=201, answer=one("message", Message),
+    Route("POST", MESSAGES, messages.send, status=201, keyed=True, answer=one("message", Message),
           private=True, docs=Docs(raises=(404,))),
-    Route("POST", CONVERSATIONS, messages.begin, status=201, docs=EXTENSION, answer=one("conversation", Conversation)),
+    Route("POST", CONVERSATIONS, messages.begin, status=201, keyed=True, docs=EXTENSION,
+          answer=one("conversation", Conversation)),
     Route("GET", CONVERSATIONS, messages.index, docs=EXTENSION, answer=Paged[Conversation]),
     Route("GET", f"{CONVERSATIONS}/{{id}}/messages", messages.list_messages, find=get,
           private=True, docs=EXTENSION, answer=Paged[Message]),

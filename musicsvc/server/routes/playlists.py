@@ -21,7 +21,7 @@ COLLECTIONS = f"{V1}/collections"
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("GET", ALL, playlists.index, docs=EXTENSION, answer=Paged[Playlist]),
-    Route("POST", ALL, playlists.create, answer=ONE_PLAYLIST),
+    Route("POST", ALL, playlists.create, keyed=True, answer=ONE_PLAYLIST),
     Private("PUT", ALL, playlists.put, answer=ONE_PLAYLIST, docs=Docs(raises=(404,))),
     Private("GET", ONE, playlists.show, find=get_readable, docs=EXTENSION, answer=ONE_PLAYLIST),
     Private("PUT", ONE, playlists.replace, find=get_owned, docs=EXTENSION, answer=ONE_PLAYLIST),
@@ -41,7 +41,7 @@ ROUTES: tuple[Route, ...] = (
             docs=Docs(extension=True, raises=(409,), example={"id": 2})),
     Private("POST", f"{ONE}/decline-invite", invites.decline, find=get_own, answer=ONE_PLAYLIST,
             docs=Docs(extension=True, raises=(409,), example={"id": 2})),
-    Route("POST", COLLECTIONS, collections.create, status=201, answer=one("collection", Collection)),
+    Route("POST", COLLECTIONS, collections.create, status=201, keyed=True, answer=one("collection", Collection)),
     Route("GET", COLLECTIONS, collections.index, docs=EXTENSION, answer=Paged[CollectionListed]),
     Route("GET", f"{COLLECTIONS}/{{id}}", collections.show, find=get_collection, private=True, docs=EXTENSION,
           answer=one("collection", Collection)),

@@ -6,7 +6,7 @@ from musicsvc.server.schemas.plays import Reported
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/plays", plays.report, status=201, docs=EXTENSION, answer=Reported,
+    Route("POST", f"{V1}/plays", plays.report, status=201, keyed=True, docs=EXTENSION, answer=Reported,
           cost=Cost(counters_only=True, tally=plays.count_outcomes)),
 )
 # fmt: on

@@ -246,8 +246,8 @@ class Route:
       None if the password is wrong.
     - `form`: the path of the page with the form of this POST, which is shown again if the form has errors. Of a GET:
       its own path, if its query comes from a form of the page.
-    - `private`: denied requests may be attempts to find private objects.
-    - `deprecated`: the endpoint will end.
+    - `keyed`: takes an `Idempotency-Key`: its answers are kept, for the case that they are lost on the way.
+    - `private`: denied requests may be attempts to find private objects. `deprecated`: the endpoint will end.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     """
 
@@ -265,6 +265,7 @@ class Route:
     limit: RateLimit | None = None
     password: PasswordOf | None = None
     form: str | None = None
+    keyed: bool = False
     private: bool = False
     deprecated: Deprecated | None = None
     enabled_if: Callable[[Settings], None] | None = None

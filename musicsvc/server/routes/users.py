@@ -42,7 +42,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", TOKENS, tokens.create, status=201, answer=NewToken, docs=EXTENSION, password=PasswordOf.CALLER),
     Route("DELETE", f"{TOKENS}/{{id}}", tokens.delete, find=get_own, private=True, answer=Success, docs=EXTENSION,
           cost=URGENT),
-    Route("POST", ACCESS_REQUESTS, access.request, Access.ACCOUNT, status=201,
+    Route("POST", ACCESS_REQUESTS, access.request, Access.ACCOUNT, status=201, keyed=True,
           answer=one("access_request", AccessRequested), docs=Docs(extension=True, raises=(409,))),
     Route("GET", f"{ACCESS_REQUESTS}/me", access.show, Access.ACCOUNT,
           answer=one("access_request", AccessRequested), docs=Docs(extension=True, raises=(404,))),

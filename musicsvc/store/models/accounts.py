@@ -153,6 +153,21 @@ class Session(Table):
     agent = TextField()
 
 
+class KeptAnswer(Table):
+    """The answer to a request with a key, with the path and the SHA-256 of the body of the request."""
+
+    id = BigAutoField()
+    user = BigIntegerField(column_name="user_id")
+    key = TextField()
+    path = TextField()
+    body_hash = BlobField()
+    answer = BlobField()
+    kept_at = BigIntegerField(index=True)
+
+    class Meta:
+        indexes = ((("user", "key"), True), (("user", "id"), False))
+
+
 class Secret(Table):
     """A random key that all nodes of the installation share."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from peewee import fn
 
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store.accounts import user_search, users
+from musicsvc.store.accounts import kept_answers, user_search, users
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import assignments
@@ -27,6 +27,7 @@ from musicsvc.store.models import (
     DivideRule,
     Follow,
     ImportTask,
+    KeptAnswer,
     Message,
     Participant,
     PendingListen,
@@ -121,7 +122,7 @@ def delete(
     user_search.remove(user.id, user.display_name)
     ArtistOffer.delete().where(ArtistOffer.user == user.id).execute()
     ArtistOffer.update(recipient=None).where(ArtistOffer.recipient == user.id).execute()
-    for table in (DivideRule, PendingListen, RefusedListen):
+    for table in (DivideRule, KeptAnswer, PendingListen, RefusedListen):
         table.delete().where(table.user == user.id).execute()
     User.delete().where(User.id == user.id).execute()  # and all rows that refer to it
     erase_for_good()
@@ -150,6 +151,7 @@ def _require_no_artists(user: User) -> None:
 
 def _leave_conversations(user_id: int) -> None:
     """Delete the messages of an account, and the conversations in which nobody else takes part."""
+    kept_answers.forget(user_id)
     Message.delete().where(Message.user == user_id).execute()
     mine = Conversation.id.in_(Participant.select(Participant.conversation).where(Participant.user == user_id))
     other = Participant.select().where(Participant.conversation == Conversation.id, Participant.user != user_id)

@@ -113,6 +113,7 @@ SECTIONS: dict[str, Section] = {
         "pending_listen WHERE user_id = ? AND counted_for IS NULL ORDER BY id",
     ),
     "refused_listens": Section(_columns("reason listens last_at"), "refused_listen WHERE user_id = ? ORDER BY reason"),
+    "kept_answers": Section(_columns("key path kept_at"), "kept_answer WHERE user_id = ? ORDER BY id"),
     "own_plays": Section(
         _columns("track_id played_at duration_ms reported_at platform", track="t.name"),
         "play p LEFT JOIN track t ON t.id = p.track_id"

@@ -1,0 +1,62 @@
+"""Requests with an `Idempotency-Key` that may be sent again (docs/api.md, Sending a request again)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from musicsvc.errors import InProgress
+from musicsvc.server.call import Exchange
+from musicsvc.server.peer import KEY
+from musicsvc.server.responses.large import encode
+from musicsvc.server.shapes.envelope import Encoded
+from musicsvc.store.accounts import kept_answers
+from musicsvc.store.accounts.kept_answers import Keyed
+from musicsvc.store.plays import counting
+
+LONGEST = 64
+MALFORMED = f"Must be one header with 1 to {LONGEST} visible ASCII characters, with or without quotes around them."
+PATIENCE_SECONDS, FIRST_PAUSE = 5.0, 0.05
+
+
+def note(exchange: Exchange) -> None:
+    """Note the key of the request, if it has one: an empty one if it is malformed."""
+    lines = exchange.request.headers.getall(KEY, None)
+    if lines is not None:
+        key = ",".join(lines) if len(lines) == 1 else ""
+        key = key[1:-1] if len(key) > 1 and key[0] == key[-1] == '"' else key
+        exchange.key = key if len(key) <= LONGEST and all("!" <= sign <= "~" for sign in key) else ""
+
+
+def errors(exchange: Exchange) -> Mapping[str, str]:
+    return {KEY: MALFORMED} if exchange.key == "" else {}
+
+
+def once(exchange: Exchange, unit: Callable[[], Any], now: int) -> Callable[[], Any]:
+    """Return a unit that calls `unit`, or returns the encoded answer of the same request before."""
+    account = exchange.call.account_id
+    if not exchange.key or account is None:
+        return unit
+    asked = Keyed(account, exchange.key, exchange.path, exchange.body_hash)
+
+    def run() -> Any:
+        found = kept_answers.once(asked, unit, lambda result: b"".join(encode(result).pieces), now=now)
+        if not isinstance(found, bytes):
+            return found
+        counting.share()
+        counting.add((), ())  # plays are acknowledged once they are counted
+        return Encoded([found])
+
+    return run
+
+
+async def patiently(run: Callable[[], Awaitable[Any]], monotonic: Callable[[], float]) -> Any:
+    """Call `run` until no other request with its key is running. Raises InProgress after 5 seconds."""
+    ends, pause = monotonic() + PATIENCE_SECONDS, FIRST_PAUSE
+    while True:
+        try:
+            return await run()
+        except InProgress:
+            if monotonic() >= ends:
+                raise
+        await asyncio.sleep(pause)
+        pause *= 1.5
