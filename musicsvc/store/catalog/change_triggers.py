@@ -1,6 +1,6 @@
 """Triggers that note the changes of artists, albums and tracks which the API shows, for `GET /changes`.
 
-Released migrations call `make_triggers`: what it makes of the tables that they have never changes.
+Released migrations call `make_triggers`: which changes it notes of the tables that they have never changes.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -21,15 +21,19 @@ PARTS: Mapping[str, tuple[int, str, Collection[str]]] = {
     "album_tag": (ALBUM, "album_id", ("album_id", "tag_id")),
     "track": (ALBUM, "album_id", ("album_id",)),
 }
+ITSELF = "(SELECT 1) AS one WHERE TRUE"
 LAST = "(SELECT coalesce(max(position), 0) FROM catalog_change)"
 # SQLite has one writer at a time, so positions are in the order of commits.
-SQLITE = f"""
+SQLITE = """
     CREATE TRIGGER <name> AFTER <event> ON <table> WHEN <condition> BEGIN
-        INSERT INTO catalog_change (kind, object, position, created)
-            SELECT <kind>, <object>, {LAST} + <number>, CASE WHEN <created> THEN {LAST} + 1 END FROM <changed>
+        INSERT INTO catalog_change (kind, object, position, created) <rows>
             ON CONFLICT (kind, object) DO UPDATE SET position = excluded.position;
     END
-"""  # noqa: S608 - our own names
+"""
+ROW = f"VALUES (<kind>, <object>, {LAST} + 1, CASE WHEN <created> THEN {LAST} + 1 END)"
+ROWS = f"SELECT <kind>, <object>, {LAST} + row_number() OVER (), NULL FROM <changed>"  # noqa: S608 - our own names
+# What a transaction has added is noted already. Its notes of added names are deleted before its end (name_index.py).
+ADDED = " AND NOT EXISTS (SELECT 1 FROM name_change WHERE id = {} AND source = '{}' AND name IS NULL)"
 POSTGRES = """
     CREATE OR REPLACE FUNCTION <name>() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -64,8 +68,7 @@ def _triggers(db: Any, *, sqlite: bool) -> Iterator[dict[str, str]]:
             yield _of_rows(f"{table}_{event}", event, table, kind, "id", sqlite=sqlite, created=event == "INSERT")
         found = {column.name for column in db.get_columns(table)}
         shown = [name for name in fields.shown_columns(table) if name in found]
-        itself = "(SELECT 1) AS one WHERE TRUE"
-        yield _of_update(f"{table}_UPDATE", table, shown, kind, "NEW.id", itself, sqlite=sqlite)
+        yield _of_update(f"{table}_UPDATE", table, shown, kind, "NEW.id", ITSELF, sqlite=sqlite)
     for table, (kind, owner, columns) in PARTS.items():
         for event in ("INSERT", "DELETE"):
             yield _of_rows(f"{table}_part_{event}", event, table, kind, owner, sqlite=sqlite)
@@ -81,17 +84,19 @@ def _of_rows(
 ) -> dict[str, str]:
     """Return the parts of a trigger for inserted or deleted rows."""
     row = "NEW" if event == "INSERT" else "OLD"
+    noun = next(noun for noun in KINDS if KINDS[noun] == kind)
+    added = ADDED.format(f"NEW.{column}", noun) if event == "INSERT" and not created else ""
     return {
+        "rows": ROW,
         "name": f"change_{name.lower()}",
         "event": event,
         "table": table,
-        "condition": f"{row}.{column} IS NOT NULL",
+        "condition": f"{row}.{column} IS NOT NULL{added}",
         "scope": f"REFERENCING {row} TABLE AS changed FOR EACH STATEMENT",
         "kind": str(kind),
         "object": f"{row}.{column}" if sqlite else column,
-        "number": "1",
         "created": "TRUE" if created else "FALSE",
-        "changed": "(SELECT 1) AS one WHERE TRUE" if sqlite else f"changed WHERE {column} IS NOT NULL",
+        "changed": f"changed WHERE {column} IS NOT NULL",
     }
 
 
@@ -103,6 +108,7 @@ def _of_update(
     old, new = (", ".join(f"{row}.{each}" for each in names) for row in ("OLD", "NEW"))
     condition = f"({old}) {'IS NOT' if sqlite else 'IS DISTINCT FROM'} ({new})"
     return {
+        "rows": ROW if changed == ITSELF else ROWS,
         "name": f"change_{name.lower()}",
         "event": f"UPDATE OF {', '.join(names)}",
         "table": table,
@@ -110,7 +116,6 @@ def _of_update(
         "scope": f"FOR EACH ROW WHEN ({condition})",
         "kind": str(kind),
         "object": column,
-        "number": "row_number() OVER ()",
         "created": "FALSE",
         "changed": changed,
     }

@@ -20,7 +20,7 @@ from musicsvc.store.catalog.changes import Changed
 from musicsvc.store.copying import copy
 from musicsvc.store.engine.sql import current, fetch, is_sqlite, run, savepoint
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Album, Artist, Track
+from musicsvc.store.models import Album, Artist, Track, TrackArtist
 from tests.conftest import NOW
 from tests.support.reported_plays import world
 
@@ -136,6 +136,30 @@ def test_an_object_is_told_once_with_its_last_state(store: Store) -> None:
     assert since(store, before) == [Changed("artist", 3, "created", None), Changed("artist", 4, "deleted", None)]
     assert since(store, middle) == [Changed("artist", 3, "updated", None), Changed("artist", 4, "deleted", None)]
     assert since(store, cursor(store)) == []
+
+
+@pytest.mark.on_both
+def test_parts_that_are_added_with_an_object_take_no_position_of_their_own_and_later_ones_do(store: Store) -> None:
+    store.write(world).result()
+    before, last = cursor(store), store.read(changes.last).result()
+
+    def unit() -> None:
+        Album.create(name="New", created_at=NOW)
+        for _ in range(3):
+            Track.create(name="New", duration=1, album=2, created_at=NOW)
+        for artist in (1, 2):
+            TrackArtist.create(track=4, artist=artist, position=artist)
+
+    store.write(unit).result()
+    assert store.read(changes.last).result() == last + 4
+    told = [Changed("album", 2, "created", None), *(Changed("track", each, "created", None) for each in (4, 5, 6))]
+    assert sorted(since(store, before), key=lambda row: (row.noun, row.id)) == told
+    middle = cursor(store)
+    store.write(lambda: TrackArtist.create(track=5, artist=2, position=0)).result()
+    assert since(store, middle) == [Changed("track", 5, "updated", None)]
+    store.write(lambda: Track.create(name="Later", duration=1, album=2, created_at=NOW)).result()
+    told = [Changed("album", 2, "updated", None), Changed("track", 7, "created", None)]
+    assert sorted(since(store, middle)[1:], key=lambda row: row.noun) == told
 
 
 def test_what_is_rolled_back_is_no_change(store: Store) -> None:
