@@ -39,6 +39,7 @@ class Column(NamedTuple):
 COLUMNS = {
     each.name: each
     for each in (
+        Column("subject", "Subject", Kind.TEXT, "The name of what is compared."),
         Column("date", "Date", Kind.DATE, "A day in UTC."),
         Column("plays_of_artist_period", "Plays of the artist", Kind.COUNT,
                "Plays in the period of those tracks of the album that credit the artist."),

@@ -51,8 +51,8 @@ def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple
             (f"a{n}@x.test", f"a{n}@x.test", text, "1", text, ("denied", "approved")[n % 2], text or None, now + n)
             for n, text in enumerate(ODD)
         ]),
-        (models.ReportLink, "id user kind first_day end_day created_at expires_at", [
-            (n, users[0], 1 + n % 3, n, n + 7, now, now + DAY) for n in (3, 7, 11)
+        (models.ReportLink, "id user kind first_day end_day created_at expires_at period programs", [
+            (n, users[0], 1 + n % 3, n, n + 7, now, now + DAY, "7-days" if n == 7 else None, n != 3) for n in (3, 7, 11)
         ]),
         (models.ReportLinkSubject, "report_link position subject", [
             (n, at, at) for n in (3, 7, 11) for at in range(n)

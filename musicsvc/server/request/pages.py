@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
+from aiohttp.hdrs import CONTENT_DISPOSITION
+
 from musicsvc.clock import Clock
 from musicsvc.errors import Conflict, Failure, Invalid, NotFound, Overloaded, TooMany
 from musicsvc.server.access.rate_limits import RateLimiter
@@ -18,7 +20,7 @@ from musicsvc.server.request.sessions import Sessions, wants_page
 from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import FragmentReader
-from musicsvc.server.responses.responses import Reply
+from musicsvc.server.responses.responses import CACHE_CONTROL, Reply
 from musicsvc.server.routes.route import KEPT, SAFE
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.schemas.reading import ParsedBody
@@ -136,6 +138,7 @@ class Pages:
         if isinstance(result, Download | Spooled):
             result = _for_spreadsheets(result)
         size = len(result.content) if isinstance(result, Download) else 0
+        caching = result.headers.get(CACHE_CONTROL) if isinstance(result, Download) else None
         if isinstance(result, View):
             part, form = request.headers.get(PART[0]) == PART[1], exchange.given["form"]
             notice, status = None if part else browser.take_notice(), max(status, result.status)
@@ -143,12 +146,12 @@ class Pages:
             size = len(result.content)
         if size and call.reservation is not None:
             call.reservation.resize(size)
-        return Reply(result, status, dict(HEADERS), cookies=browser.cookies)
+        return Reply(result, status, dict(HEADERS), caching, browser.cookies)
 
 
 def _for_spreadsheets(file: Download | Spooled) -> Download | Spooled:
-    """Begin a CSV file with a byte order mark, without which Excel does not read it as UTF-8. Other files stay."""
-    if not file.content_type.startswith("text/csv"):
+    """Begin a CSV file to save with a byte order mark, without which Excel does not read it as UTF-8. Others stay."""
+    if CONTENT_DISPOSITION not in file.headers or not file.content_type.startswith("text/csv"):
         return file
     if isinstance(file, Spooled):
         return replace(file, begin=BOM_UTF8)

@@ -23,10 +23,12 @@ class Drawing(NamedTuple):
 
 
 class Drawings:
-    """A cache of the most recently used drawings of one type. Those drawn with `constant` set are never dropped."""
+    """A cache of the most recently used drawings. Those drawn with `constant` set are never dropped."""
 
     def __init__(self, capacity: int = CAPACITY, content_type: str = PNG, lifetime: int | None = None) -> None:
         """`capacity`: the maximum size of the cache in bytes, not counting drawings drawn with `constant` set.
+
+        `content_type`: of drawings that are drawn without another one.
 
         `lifetime`: microseconds after which drawings are drawn again; None: never.
         """
@@ -53,11 +55,13 @@ class Drawings:
         with self._lock:
             self._recent.clear()
 
-    def draw(self, key: Hashable, draw: Callable[[], bytes], now: int = 0, *, constant: bool = False) -> Representation:
+    def draw(
+        self, key: Hashable, draw: Callable[[], bytes], now: int = 0, *, constant: bool = False, content_type: str = ""
+    ) -> Representation:
         kept = self.get(key, now)
         if kept is not None:
             return kept
-        drawn = represent(draw(), self._type)
+        drawn = represent(draw(), content_type or self._type)
         with self._lock:
             if constant:
                 self._constant[key] = drawn

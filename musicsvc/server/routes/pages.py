@@ -7,6 +7,7 @@ from typing import Any
 from musicsvc.server.handlers import exports
 from musicsvc.server.handlers.accounts import hash_password, registration_open
 from musicsvc.server.handlers.pages import accounts, developers, home, insights, leaving, overviews, players, settings
+from musicsvc.server.handlers.pages import reports as shared_reports
 from musicsvc.server.routes.route import (
     NO_STORE,
     SLOW,
@@ -118,8 +119,8 @@ ROUTES: tuple[Route, ...] = (
     export("/insights/export/json", exports.export_table("json", attachment=True)),
     export("/insights/export/xlsx", exports.export_table("xlsx")),
     export("/insights/export/pdf", exports.export_pdf, cost=replace(EXPORTING, render=exports.render_pdf)),
-    page("GET", "/reports/{link}", insights.show_shared, OPEN, limit=RateLimit.REPORTS,
-         cost=Cost(Runs.FIGURES, render=insights.draw_shared)),
+    page("GET", "/reports/{link}", shared_reports.show, OPEN, limit=RateLimit.REPORTS,
+         cost=Cost(Runs.FIGURES, render=shared_reports.draw)),
     page("POST", "/settings/share-links/{id}/end", insights.end_share, SESSION, find=report_links.get_own),
 )
 # fmt: on

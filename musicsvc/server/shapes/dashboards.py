@@ -10,7 +10,7 @@ from musicsvc.server.shapes.envelope import JSON, Site
 from musicsvc.store.dashboards.catalog_search import Result, ResultPage
 from musicsvc.store.dashboards.comparisons import MOST, ComparedSubject
 from musicsvc.store.dashboards.dashboards import Dashboard, Related
-from musicsvc.store.dashboards.report_links import SharedReport
+from musicsvc.store.dashboards.report_links import MOVING, SharedReport
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.charts import INTERVALS, Interval
 from musicsvc.store.insights.listening import DEFAULT_DAYS
@@ -43,6 +43,7 @@ def period(window: Window, now: int) -> JSON:
         "chosen": chosen,
         "query": urlencode(chosen),
         "periods": PERIODS,
+        "moving": MOVING,
         "calendar": [periods.recent(length, count, now) for length, count in CALENDAR],
         "today": to_date(day_of(now)).isoformat(),
     } | {name: urlencode(chosen_by(of)) if of else None for name, of in beside.items()}
@@ -113,7 +114,14 @@ def sharing(shared: SharedReport, site: Site) -> JSON:
     earlier = None if shared.earlier_first is None else to_date(shared.earlier_first).isoformat()
     subject = shared.subjects[0]
     picture = f"{site.root}/avatars/{figures.noun(subject)}/{subject.id}"
-    return {"expires_at": shared.expires_at, "owner": shared.owner, "earlier": earlier, "picture": picture}
+    moving = shared.moving and MOVING[shared.moving]
+    return {
+        "expires_at": shared.expires_at,
+        "owner": shared.owner,
+        "earlier": earlier,
+        "picture": picture,
+        "moving": moving,
+    }
 
 
 def _data(found: Dashboard) -> JSON:

@@ -1,6 +1,7 @@
 """Build and read the addresses of shared reports, which contain the signed id of a link."""
 
 from musicsvc.errors import NotFound
+from musicsvc.reports.charts import dates
 from musicsvc.server.shapes import signed_urls
 from musicsvc.server.shapes.envelope import JSON, Site
 from musicsvc.store import security
@@ -29,6 +30,7 @@ def parse(text: str) -> tuple[int, int]:
 def link(row: LinkRow, site: Site) -> JSON:
     """Return a share link as its owner sees it, with its URL."""
     kind = figures.noun(row.subjects[0])
+    first, last = to_date(row.window.first), to_date(row.window.end - 1)
     names = [f"a deleted {kind}" if name is None else name for name in row.names]
     return {
         "id": row.id,
@@ -38,8 +40,10 @@ def link(row: LinkRow, site: Site) -> JSON:
         "names": names,
         "title": ", ".join(names),
         "works": any(row.names),
-        "start": to_date(row.window.first).isoformat(),
-        "end": to_date(row.window.end - 1).isoformat(),
+        "shown": report_links.MOVING[row.moving] if row.moving else f"{dates.day(first)} to {dates.day(last)}",
+        "programs": row.programs,
+        "start": first.isoformat(),
+        "end": last.isoformat(),
         "created_at": row.created_at,
         "expires_at": row.expires_at,
     }

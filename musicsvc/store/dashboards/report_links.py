@@ -1,4 +1,4 @@
-"""Share links, which show figures on fixed days to anybody, until the link expires.
+"""Share links, which show figures to anybody, on fixed days or in a period that moves along, until the link expires.
 
 A link shows a track, album or artist, or compares several of one kind. Each is shown as long as the account that
 created the link may read its figures; a link that shows nothing any more does not work. It contains a signed id.
@@ -13,7 +13,7 @@ from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.insights import export_rows, figures
 from musicsvc.store.models import ReportLink, ReportLinkSubject, User
-from musicsvc.store.plays import history
+from musicsvc.store.plays import history, periods
 from musicsvc.store.plays.periods import CUSTOM, Window, between, to_date
 from musicsvc.store.plays.subjects import Subject
 from musicsvc.store.security import security_events
@@ -23,7 +23,17 @@ from musicsvc.store.security.sessions import SessionIdentity
 LIFETIME = 30 * DAY
 MOST = 100  # links of an account that have not expired
 MOST_DAYS = 3_660  # of a shared report
+# Periods that move along, as pages name them.
+MOVING = {
+    "7-days": "the last 7 days",
+    "30-days": "the last 30 days",
+    "90-days": "the last 90 days",
+    "1-year": "the last year",
+    "this-month": "this month",
+    "last-month": "last month",
+}
 GONE = "This link does not work. It may have expired, or its owner has ended it. Ask the person who sent it."
+NOT_FOR_PROGRAMS = "This link is for people only: its owner lets no program read it. Ask the person who sent it."
 
 
 class SharedReport(NamedTuple):
@@ -32,6 +42,7 @@ class SharedReport(NamedTuple):
     `subjects`: the tracks, albums or artists that its owner may read; at least one. `compared`: whether the link was
     made for several. `owner`: the display name of the account that created the link.
     `earlier_first`: the first day that the link was made for, if that is too long ago to be shown.
+    `moving`: one of MOVING, or None if the days are fixed.
     """
 
     subjects: tuple[Subject, ...]
@@ -40,10 +51,14 @@ class SharedReport(NamedTuple):
     expires_at: int
     owner: str
     earlier_first: int | None = None
+    moving: str | None = None
 
 
 class LinkRow(NamedTuple):
-    """A link in its owner's list. `names`: those of its subjects, or None for one that was deleted."""
+    """A link in its owner's list. `names`: those of its subjects, or None for one that was deleted.
+
+    `moving`: one of MOVING, or None if the days are fixed. `programs`: whether programs may read it, too.
+    """
 
     id: int
     subjects: tuple[Subject, ...]
@@ -51,22 +66,27 @@ class LinkRow(NamedTuple):
     window: Window
     created_at: int
     expires_at: int
+    moving: str | None = None
+    programs: bool = False
 
 
 def create(
     subjects: Sequence[Subject],
-    window: Window,
+    window: Window | str,
     *,
     user_id: int,
     now: int,
+    programs: bool = False,
     lifetime: int = LIFETIME,
     actor: Actor = "page",
 ) -> LinkRow:
     """Create a link to the figures of tracks, albums or artists in the window. The account must manage all of them.
 
-    `subjects`: at least one, all of one kind. Raises Invalid if the window is too long, Conflict if the account has too
-    many links.
+    `subjects`: at least one, all of one kind. `window`: fixed days, or one of MOVING. Raises Invalid if the window is
+    too long, Conflict if the account has too many links.
     """
+    moving = window if isinstance(window, str) else None
+    window = periods.window(window, now) if isinstance(window, str) else window
     if window.days > MOST_DAYS:
         raise Invalid({"period": f"A shared report has at most {MOST_DAYS:,} days. Choose a shorter period first."})
     lock_rows(User.select(User.id).where(User.id == user_id)).first()
@@ -80,6 +100,8 @@ def create(
         end_day=window.end,
         created_at=now,
         expires_at=now + lifetime,
+        period=moving,
+        programs=programs,
     )
     ReportLinkSubject.insert_many(
         {"report_link": link.id, "position": place, "subject": each.id} for place, each in enumerate(subjects)
@@ -89,13 +111,23 @@ def create(
     return row
 
 
-def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A001 - the module is the namespace
-    """Return the report of a link. Raises NotFound if the link has ended or its owner may not read the report."""
-    for kind, first, end, user_id, expires_at, owner in _open(link_id, created_at, now):
+def open(  # noqa: A001 - the module is the namespace
+    link_id: int, created_at: int, *, now: int, program: bool = False
+) -> SharedReport:
+    """Return the report of a link. Raises NotFound if the link has ended or its owner may not read the report.
+
+    `program`: it is for a program, which its owner must have allowed.
+    """
+    for kind, first, end, moving, programs, user_id, expires_at, owner in _open(link_id, created_at, now):
         all_subjects = _subjects([link_id], kind)[link_id]
-        subjects = tuple(each for each in all_subjects if _may_read(each, user_id))
+        subjects = tuple(each for each in dict.fromkeys(all_subjects) if _may_read(each, user_id))
         if not subjects:
             break
+        if program and not programs:
+            raise NotFound(NOT_FOR_PROGRAMS)
+        if moving is not None:
+            days = history.adapt(periods.window(moving, now))
+            return SharedReport(subjects, len(all_subjects) > 1, days, expires_at, owner, moving=moving)
         shown = max(first, end - MOST_DAYS)  # links of earlier versions can have more days
         earlier = first if first < shown else None
         days = _between(shown, end, now)
@@ -107,7 +139,8 @@ def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A
 def _open(link_id: int, created_at: int, now: int) -> Any:
     """Select the link if it has not ended and its owner is not suspended."""
     row = ReportLink
-    query = row.select(row.kind, row.first_day, row.end_day, row.user, row.expires_at, User.display_name).join(User)
+    of_link = row.kind, row.first_day, row.end_day, row.period, row.programs, row.user, row.expires_at
+    query = row.select(*of_link, User.display_name).join(User)
     valid = row.id == link_id, row.created_at == created_at, row.expires_at > now
     return query.where(*valid, User.suspended_at.is_null())
 
@@ -132,7 +165,7 @@ def _rows(links: Sequence[ReportLink]) -> Sequence[LinkRow]:
     names: dict[Subject, str] = {}
     for kind in {link.kind for link in links}:
         of_kind = _subjects([link.id for link in links if link.kind == kind], kind)
-        found |= of_kind
+        found |= {link: tuple(dict.fromkeys(some)) for link, some in of_kind.items()}
         ids = {each.id for some in of_kind.values() for each in some}
         names |= {Subject(kind, each): name for each, name in export_rows.names(kind, sorted(ids)).items()}
     return [
@@ -143,13 +176,15 @@ def _rows(links: Sequence[ReportLink]) -> Sequence[LinkRow]:
             Window(CUSTOM, link.first_day, link.end_day),
             link.created_at,
             link.expires_at,
+            link.period,
+            link.programs,
         )
         for link in links
     ]
 
 
 def _subjects(links: Sequence[int], kind: int) -> dict[int, tuple[Subject, ...]]:
-    """Return the subjects of links to this kind, by the link's id."""
+    """Return the subjects of links to this kind, by the link's id; after a merge, one can be there twice."""
     found: dict[int, tuple[Subject, ...]] = defaultdict(tuple)
     for link, subject in _links(links):
         found[link] += (Subject(kind, subject),)

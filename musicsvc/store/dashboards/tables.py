@@ -43,17 +43,18 @@ def page(user_id: int, selection: Selection, window: Window, number: int) -> Tab
     kind, ids, last = selection.kind, _ids(user_id, selection), number * PER_PAGE
     may_skip = selection == Selection(kind) and number == 1 and len(ids) > MANY_IDS
     order = (may_skip and _most_played(kind, ids, window, last)) or _order(ids, selection, window)
-    return TablePage(_read(kind, order[last - PER_PAGE : last], window), len(ids))
+    return TablePage(read(kind, order[last - PER_PAGE : last], window), len(ids))
 
 
 def cells(user_id: int, selection: Selection, window: Window) -> Iterator[tuple[Any, ...]]:
     """Yield all rows of the table in their order, with the columns of exports. Use it in a transaction."""
     for some in scopes.batches(_order(_ids(user_id, selection), selection, window), ROWS_AT_ONCE):
-        for row in _read(selection.kind, some, window):
+        for row in read(selection.kind, some, window):
             yield export_rows.cells_of(selection.kind, row)
 
 
-def _read(kind: int, ids: Sequence[int], window: Window) -> list[ExportRow]:
+def read(kind: int, ids: Sequence[int], window: Window) -> list[ExportRow]:
+    """Return the rows of tracks, albums or artists, in the order of their ids."""
     reader, found = Reader(window, window.before), dict[int, ExportRow]()
     for some in scopes.batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
         found |= {row.id: row for row in export_rows.read_batch(kind, some, window, reader)}

@@ -168,10 +168,7 @@ def _move_deleted(kind: int, source: int, targets: Sequence[int]) -> None:
 
 
 def _move_shared(kind: int, source: int, target: int) -> None:
-    """Let share links show the other; one that shows both shows it once."""
-    link = ReportLinkSubject.report_link
+    """Let share links show the other. One that compares both stays a comparison, and shows it once."""
     links = ReportLink.select(ReportLink.id).where(ReportLink.kind == kind)
-    of_source = (ReportLinkSubject.subject == source) & link.in_(links)
-    both = ReportLinkSubject.select(link).where(ReportLinkSubject.subject == target)
-    ReportLinkSubject.delete().where(of_source, link.in_(both)).execute()
+    of_source = (ReportLinkSubject.subject == source) & ReportLinkSubject.report_link.in_(links)
     ReportLinkSubject.update(subject=target).where(of_source).execute()

@@ -78,7 +78,7 @@ class Token(Table):
 
 
 class ReportLink(Table):
-    """A link that shows the figures of tracks, albums or artists on fixed days to anybody, until it expires."""
+    """A link that shows the figures of tracks, albums or artists to anybody, until it expires."""
 
     id = BigAutoField()
     user = link(User)
@@ -87,6 +87,8 @@ class ReportLink(Table):
     end_day = IntegerField()  # the day after the last one
     created_at = BigIntegerField()
     expires_at = BigIntegerField()
+    period = TextField(null=True)  # moves along in place of these days, as it was then
+    programs = BooleanField(default=False, constraints=[SQL("DEFAULT FALSE")])  # may read it, too
 
 
 class ReportLinkSubject(Table):

@@ -42,7 +42,10 @@ SECTIONS: dict[str, Section] = {
         "token WHERE user_id = ? ORDER BY id",
     ),
     "share_links": Section(
-        _columns("id created_at expires_at", kind="CASE kind WHEN 1 THEN 'track' WHEN 2 THEN 'album' ELSE 'artist' END")
+        _columns(
+            "id created_at expires_at period programs",
+            kind="CASE kind WHEN 1 THEN 'track' WHEN 2 THEN 'album' ELSE 'artist' END",
+        )
         | {"subject_id": "s.subject"},
         "report_link l JOIN report_link_subject s ON s.report_link_id = l.id WHERE l.user_id = ?"
         " ORDER BY l.id, s.position",
@@ -124,7 +127,8 @@ SECTIONS: dict[str, Section] = {
         _columns("at kind token_id actor reason"), "security_event WHERE account_id = ? ORDER BY id"
     ),
 }
-FLAGS = {"admin", "api_access", "reports_plays", "public", "collaborative", "deleted", "email", "in_app", "mobile"}
+FLAGS = {"admin", "api_access", "reports_plays", "public", "collaborative", "deleted", "email", "in_app", "mobile",
+         "programs"}  # fmt: skip
 
 
 def sections(user: User) -> Iterator[tuple[str, Iterator[Row]]]:

@@ -13,8 +13,6 @@ from musicsvc.store.models import (
     Album,
     AlbumArtist,
     Artist,
-    ReportLink,
-    ReportLinkSubject,
     SecurityEvent,
     Track,
     TrackArtist,
@@ -121,8 +119,10 @@ async def test_a_comparison_says_what_moves_and_what_coincides_and_changes_nothi
     assert (await person.browser.get(f"/insights/track/{source}")).status == 404
     assert (await get(person, f"/insights/track/{target}")).figures["plays.total"] == "5"
     assert (await merge(person, "track", source, target)).status == 404  # in another tab
-    links = ReportLinkSubject.select(ReportLinkSubject.subject).join(ReportLink).where(ReportLink.user == person.id)
-    assert person.do(lambda _: [*links.tuples()]) == [(target,), (target,)]  # each shows the other, once
+    links = person.do(lambda user: report_links.list(user.id, now=NOW))
+    assert [row.names for row in links] == [("Aria",), ("Aria",)]  # each shows the other, once
+    shown = person.do(lambda _: [report_links.open(row.id, row.created_at, now=NOW) for row in links])
+    assert [(each.subjects, each.compared) for each in shown] == [((both[1],), False), ((both[1],), True)]
 
 
 @on_shared_loop

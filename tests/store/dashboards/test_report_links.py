@@ -1,6 +1,7 @@
 """Share links open one report for as long as their owner has the rights to it."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,22 @@ def test_a_link_opens_its_report_on_fixed_days_until_it_expires(
         opened(store, shared, now + 30 * DAY)
     with pytest.raises(NotFound):
         opened(store, (shared[0], shared[1] + 1), now)
+
+
+@pytest.mark.parametrize("period", report_links.MOVING)
+def test_a_moving_period_is_that_of_the_day_on_which_the_link_is_opened(
+    store: Store, clock: MovableClock, made: Catalog, period: str
+) -> None:
+    now, lifetime = clock.now(), 80 * DAY
+    subject = [Subject(TRACK, made.tracks[0])]
+    options: dict[str, Any] = {"user_id": made.manager.user_id, "now": now, "lifetime": lifetime, "programs": True}
+    link = store.write(lambda: report_links.create(subject, period, **options)).result()
+    assert (link.moving, link.programs, link.window[1:3]) == (period, True, window(period, now)[1:3])
+    for days in (0, 1, 33, 64):
+        at = now + days * DAY
+        report = store.read(partial(report_links.open, link.id, link.created_at, now=at, program=True)).result()
+        assert (report.moving, report.window[:4]) == (period, window(period, at)[:4])
+    assert report.window.first > link.window.first
 
 
 def test_a_report_says_that_growth_compares_with_a_whole_day(

@@ -7,9 +7,9 @@ from pydantic import AfterValidator, Field
 
 from musicsvc.server.schemas.exports import SUBJECTS, ScopeFields, TypeName
 from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, SEARCH_NAMES, Query, Text, id_list
-from musicsvc.server.schemas.pages.form import Form
+from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.server.schemas.periods import Period, QueryDate, check_dates
-from musicsvc.store.dashboards import comparisons, tables
+from musicsvc.store.dashboards import comparisons, report_links, shared_tables, tables
 from musicsvc.store.dashboards.tables import Selection
 from musicsvc.store.insights.charts import Interval
 from musicsvc.store.insights.listening import local_hours
@@ -111,6 +111,14 @@ class ExportForm(ScopeFields, PeriodChoice, Form):
 
 
 class ShareForm(Form):
-    """The number of days after which a share link ends."""
+    """The days after which a share link ends, its period if that moves along, and whether programs may read it."""
 
     days: Annotated[int, Field(ge=1, le=365), DIGITS_ONLY] = 30
+    period: Literal[*report_links.MOVING] | None = None  # type: ignore[valid-type]
+    programs: Checkbox = False
+
+
+class SharedQuery(Query):
+    """Query string of a shared report. `table`: which one a program reads."""
+
+    table: Literal[*shared_tables.COLUMNS] = shared_tables.DAYS  # type: ignore[valid-type]
