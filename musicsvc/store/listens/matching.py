@@ -1,6 +1,5 @@
 """Find the tracks that listens name, as `import plays` does, in the whole catalog."""
 
-import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from musicsvc.store.engine.name_keys import caseless_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.rows import NAMES
 from musicsvc.store.importing.plays.listen_rows import Named
-from musicsvc.store.importing.plays.matching import AMBIGUOUS, Artist, CatalogIndex, TrackLookup
+from musicsvc.store.importing.plays.matching import AMBIGUOUS, Artist, CatalogIndex, TrackLookup, digest
 from musicsvc.store.models import Merged
 from musicsvc.wording import LONGEST_NAME
 
@@ -60,36 +59,26 @@ def heard(
 def keys(listen: Listen) -> tuple[int, int]:
     """Return hashes of the keys of artists and title, equal for one track, and of that of the first artist."""
     artists = [caseless_key(name) for name in listen.artists]
-    return _hash(*artists, caseless_key(listen.title)), artist_key(listen.artists[0])
+    return digest((*artists, caseless_key(listen.title))), artist_key(listen.artists[0])
 
 
 def artist_key(name: str) -> int:
     """Return a hash of the key of an artist's name."""
-    return _hash(caseless_key(name))
-
-
-def _hash(*texts: str) -> int:
-    return int.from_bytes(hashlib.blake2b(repr(texts).encode(), digest_size=8).digest()) >> 1
+    return digest((caseless_key(name),))
 
 
 def find(listens: Sequence[Listen]) -> list[int | None]:
     """Return the track of each listen, by ISRC, external id or names, or None. Call in a transaction."""
-    by_isrc = [Named(None, (), each.isrc, (), None, None) for each in listens]
-    by_id = [Named(None, (each.external_id,) if each.external_id else (), None, (), None, None) for each in listens]
-    written = [Named(None, (), None, each.artists, each.title, each.release) for each in listens]
-    by_name = merged.spread(written, 0, Named.called)
+    named = merged.spread([_named(each) for each in listens], 0, Named.called)
     catalog = CatalogIndex(None)
-    catalog.add(_artists({name for named in by_name for name in named.artists}))
-    lookup = TrackLookup([*by_isrc, *by_id, *by_name], catalog)
-    return [_find(lookup, each) for each in zip(by_isrc, by_id, by_name, strict=True)]
+    catalog.add(_artists({name for each in named for name in each.artists}))
+    lookup = TrackLookup(named, catalog)
+    return [min(lookup.ambiguous_ids(each)) if lookup.find(each) == AMBIGUOUS else lookup.find(each) for each in named]
 
 
-def _find(lookup: TrackLookup, ways: Sequence[Named]) -> int | None:
-    for named in ways:
-        found = lookup.find(named)
-        if found is not None:
-            return min(lookup.ambiguous_ids(named)) if found == AMBIGUOUS else found
-    return None
+def _named(listen: Listen) -> Named:
+    ids = () if listen.external_id is None else (listen.external_id,)
+    return Named(None, ids, listen.isrc, listen.artists, listen.title, listen.release, isrc_first=True)
 
 
 def _artists(names: Collection[str]) -> Iterable[Artist]:

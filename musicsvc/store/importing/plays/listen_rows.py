@@ -25,7 +25,7 @@ class Named:
 
     Rows that name the same share one, so that it is looked up once. `written`: the artists in the file, if others took
     the place of one that was split. `hashes`: see `matching.hashes`. `is_sound`: nothing is missing, as far as one sees
-    at once.
+    at once. `isrc_first`: its ISRC comes before its ids in other services.
     """
 
     track_id: int | None
@@ -37,6 +37,7 @@ class Named:
     written: tuple[str, ...] = ()
     hashes: tuple[int | None, int | None] | None = None
     is_sound: bool = False
+    isrc_first: bool = False
 
     def called(self, artists: tuple[str, ...]) -> "Named":
         return replace(self, artists=artists, written=self.artists, hashes=None)

@@ -137,7 +137,7 @@ class TrackLookup:
         if named.track_id is not None:
             return named.track_id if named.track_id in self._ids else None
         codes = [*(("id", each) for each in named.external_ids), ("isrc", named.isrc)]
-        for code in codes:
+        for code in reversed(codes) if named.isrc_first else codes:
             if code in self._by_code:
                 return self._by_code[code]
         if named.track is None or not named.artists:
@@ -337,15 +337,16 @@ def _hashes(named: Named, when: tuple[str, int] | None) -> tuple[int | None, int
         return None, None
     artists = named.written or named.artists
     if not (artists and named.track):
-        return (found := _digest((named.external_ids, named.isrc), when)), found
+        return (found := digest(((named.external_ids, named.isrc), when))), found
     written = artists, named.track
     keys = tuple(map(name_key, artists)), name_key(named.track)
-    found = _digest(keys, when)
-    return found, found if keys == written else _digest(written, when)
+    found = digest((keys, when))
+    return found, found if keys == written else digest((written, when))
 
 
-def _digest(named: tuple[object, ...], when: tuple[str, int] | None) -> int:
-    return int.from_bytes(hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()) >> 1
+def digest(values: tuple[object, ...]) -> int:
+    """Return a 63-bit hash of texts and numbers."""
+    return int.from_bytes(hashlib.blake2b(repr(values).encode(), digest_size=8).digest()) >> 1
 
 
 def stored_hash(listen: Listen) -> int | None:
