@@ -30,6 +30,7 @@ class Field(NamedTuple):
 
     If `several` is true, several columns can fill the field, and `parse` gets a list of their cells. If `optional` is
     true, an invalid cell is left out, and the row stays. `fit` decides how a column is read. `former`: an older name.
+    `varied`: hardly two cells are equal.
     """
 
     parse: Parse
@@ -40,6 +41,7 @@ class Field(NamedTuple):
     optional: bool = False
     fit: Fit | None = None
     former: str = ""
+    varied: bool = False
 
 
 @dataclass(slots=True)
@@ -104,7 +106,7 @@ class Unread:
 
 @dataclass(slots=True)
 class Use:
-    """The field that a column fills, if any, and of that field `Field.is_name` and `Field.several`.
+    """The field that a column fills, if any, and of that field `Field.is_name`, `Field.several` and `Field.varied`.
 
     `is_shared`: other columns fill the field too. `known`: what short texts in the column mean, if they are valid.
     """
@@ -112,12 +114,13 @@ class Use:
     name: str | None
     is_name: bool
     several: bool
+    varied: bool = False
     is_shared: bool = False
     known: dict[str, Any] = field(default_factory=dict)
 
     def keep(self, cell: Any, meaning: Any) -> None:
         """Remember what a cell means if it is a short text. All are forgotten if there are many."""
-        if isinstance(cell, str) and len(cell) <= LONGEST_KNOWN:
+        if not self.varied and isinstance(cell, str) and len(cell) <= LONGEST_KNOWN:
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
             self.known[cell] = meaning
@@ -290,8 +293,8 @@ class Columns:
 
     def read(self, row: Mapping[str, Any], blanks: Collection[str]) -> Cells:
         """Parse a row, given as cells by column. Cells that equal a text in `blanks` are empty."""
-        cells = Cells()
-        values, uses = cells.values, self._uses
+        values: dict[str, Any] = {}
+        cells, uses = Cells(values, {}, []), self._uses
         lists: dict[str, list[Any]] = {}
         row, notes = self.dividing.divide(row, blanks)
         self._use(row, blanks)
@@ -323,10 +326,8 @@ class Columns:
         for column, value in row.items():
             if column not in self._uses and value is not None and value != "" and value not in blanks:
                 name = self._found[column] = self.field(column)
-                field = None if name is None else self.fields[name]
-                use = self._uses[column] = Use(
-                    name, field is not None and field.is_name, several=field is not None and field.several
-                )
+                field = Field(str) if name is None else self.fields[name]
+                use = self._uses[column] = Use(name, field.is_name, field.several, field.varied)
                 if (other := self._filling.setdefault(name, use)) is not use and name is not None:
                     use.is_shared = other.is_shared = True
                     other.known = {}

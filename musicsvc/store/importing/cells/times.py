@@ -21,6 +21,9 @@ NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 PLAIN = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
 )
+PLAIN_HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ](?:[01][0-9]|2[0-3])")
+HOUR = len("2026-01-31T12")
+MOST_HOURS = 2048  # that are kept
 CLOCK = re.compile(
     r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)? ?(?:([AP])\.?M\.?)? ?"
     r"(?:Z|UTC|GMT)?(?:([+-][0-9]{1,2})(?::?([0-9]{2}))?)?",
@@ -80,12 +83,12 @@ def reader(order: str | None) -> Parse:
     """Return the parser of instants, in microseconds, in a column that has this order of days and months."""
 
     def parse(value: Any) -> int | None:
-        if is_blank(value):
+        text = value.strip() if isinstance(value, str) else None
+        if is_blank(value) if text is None else not text:
             return None
         found: int | None = None
         try:
-            if isinstance(value, str):
-                text = value.strip()
+            if text is not None:
                 plain = datetime.fromisoformat(text) if PLAIN.fullmatch(text) else None
                 found = read(NOTATIONS, text, order or "either") if plain is None else since(plain)
             elif isinstance(value, datetime):
@@ -110,6 +113,26 @@ def since(moment: datetime) -> int:
 instant = reader(None)
 
 
+def _by_hour(parse: Parse) -> Parse:
+    """Return `parse`, which is asked only once for the hour of plain times."""
+    within = {f":{at // 60:02}:{at % 60:02}{zone}": at * SECOND for at in range(3600) for zone in ("Z", "")}
+    hours: dict[str, int] = {}
+
+    def parse_by_hour(value: Any) -> Any:
+        if type(value) is not str or (passed := within.get(value[HOUR:])) is None:
+            return parse(value)
+        begun = hours.get(value[:HOUR])
+        if begun is None:
+            if not PLAIN_HOUR.fullmatch(value[:HOUR]):
+                return parse(value)
+            if len(hours) >= MOST_HOURS:
+                hours.clear()
+            begun = hours[value[:HOUR]] = parse(f"{value[:HOUR]}:00:00Z")
+        return begun + passed
+
+    return parse_by_hour
+
+
 class Minute(int):
     """An instant that is cut to the minute."""
 
@@ -122,7 +145,7 @@ def fit(sample: Sample) -> Fitted:
     order, _ = dates.order_of(sample)
     parse, written = reader(order), dates.ORDERS.get(order or "")
     if not sample.cells or not all(isinstance(cell, str) and _is_cut(cell) for _, cell in sample.cells):
-        return Fitted(parse, written)
+        return Fitted(_by_hour(parse), written)
     said = "to the minute" if written is None else f"{written}, to the minute"
     return Fitted(lambda cell: None if (found := parse(cell)) is None else Minute(found), said)
 

@@ -117,7 +117,7 @@ FIELDS = {
     "track": Field(NAME, is_name=True),
     "album": Field(NAME, is_name=True, optional=True),
     "listener": Field(partial(text, longest=LISTENER_LENGTH)),
-    "played_at": Field(times.instant, fit=times.fit),
+    "played_at": Field(times.instant, fit=times.fit, varied=True),
     "listened_ms": CATALOG["duration_ms"]._replace(former="duration_ms"),
-    "client_id": Field(partial(text, longest=LONGEST_NAME)),
+    "client_id": Field(partial(text, longest=LONGEST_NAME), varied=True),
 }
