@@ -1,4 +1,4 @@
-"""Find what a play in a listening history names: its track, by id, ISRC or names, and the play if it is stored already.
+"""Find the track that a play in a listening history names, by id, ISRC or names.
 
 Names are compared by their keys, those written exactly so are preferred, then those with the same case. A track or
 artist also has the names and codes of what was merged into it.
@@ -7,7 +7,7 @@ artist also has the names and codes of what was merged into it.
 import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,10 +19,9 @@ from musicsvc.store.catalog.merged import ARTIST, TRACK
 from musicsvc.store.engine.name_keys import caseless_key, closest, name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.plays.listen_rows import MOST_KNOWN, Listen, Named
-from musicsvc.store.models import Album, DroppedPlay, Merged, MergedCredit, Play, TrackArtist
+from musicsvc.store.models import Album, Merged, MergedCredit, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID
-from musicsvc.store.plays.periods import SLOT
 
 AMBIGUOUS = 0  # never the id of a track
 MAX_IN_MEMORY = 100_000
@@ -261,60 +260,6 @@ def _by_artists(artists: Collection[int]) -> Any:
         own.join(Album, "LEFT JOIN")
         .where(TrackArtist.artist.in_(artists))
         .union_all(of_merged.where(MergedCredit.artist.in_(artists)))
-    )
-
-
-class StoredPlay(NamedTuple):
-    track: int  # 0 if a merge dropped the play
-    listener: int
-    client_key: bytes
-    names_hash: int | None
-
-
-class KnownPlays:
-    """The plays that earlier imports stored and that have the listener and the time of a row in the batch.
-
-    They include those that a merge of tracks dropped.
-    """
-
-    def __init__(self, listens: Sequence[Listen], people: Mapping[str, int], run: int) -> None:
-        """Load the plays of all imports but `run`, the running one. `people`: ids of listeners. In a transaction."""
-        self._people = people
-        self.plays: dict[tuple[int, int | None], list[StoredPlay]] = defaultdict(list)
-        slots = {listen.played_at // SLOT for listen in listens}
-        for slot, *values in _stored(slots, [*people.values()], run) if people else ():
-            play = StoredPlay(*values)
-            if not play.track or hash_of(play.names_hash) == play.names_hash:  # `minutes.NearPlays` has the others
-                self.plays[slot, play.listener].append(play)
-
-    def has(self, listen: Listen, lookup: TrackLookup) -> bool:
-        """Return whether the row repeats a stored play.
-
-        It repeats a play that was imported with the same names, or whose track now matches the row's ids or names.
-        """
-        if listen.named.track_id is not None:
-            return False
-        stored = self.plays.get((listen.played_at // SLOT, self._people.get(listen.listener)), ())
-        if not stored:
-            return False
-        names = hashes(listen)
-        if any(hash_of(play.names_hash) in names for play in stored):
-            return True
-        alike = lookup.alike(listen.named)
-        return any(
-            play.track in alike and play.client_key == client_key(listen, play.track, play.listener) for play in stored
-        )
-
-
-@compiled
-def _stored(slots: Collection[int], people: Collection[int], run: int) -> Any:
-    """Select stored plays. Those of the same file are left to the primary key: two rows may name tracks alike."""
-    others = (Play.reporter == 0) & ((Play.import_id != run) | Play.import_id.is_null())
-    plays = Play.select(Play.slot, Play.track, Play.listener, Play.client_key, Play.names_hash)
-    row = DroppedPlay.slot, SQL("0"), DroppedPlay.listener, DroppedPlay.client_key, DroppedPlay.names_hash
-    dropped, known = DroppedPlay.select(*row), DroppedPlay.names_hash.is_null(is_null=False)
-    return plays.where(Play.slot.in_(slots), Play.listener.in_(people), others).union_all(
-        dropped.where(DroppedPlay.slot.in_(slots), DroppedPlay.listener.in_(people), known)
     )
 
 

@@ -17,8 +17,8 @@ from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record, UnclearError
 from musicsvc.store.importing.plays import listen_rows, matching
 from musicsvc.store.importing.plays.listen_rows import Known, Listen, Named
-from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, KnownPlays, SeenIds, Track, TrackLookup
-from musicsvc.store.importing.plays.minutes import NearPlay, NearPlays
+from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, SeenIds, Track, TrackLookup
+from musicsvc.store.importing.plays.repeats import KnownPlays, NearPlay, NearPlays
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
@@ -191,7 +191,7 @@ class Plays(Kind[Listen]):
     ) -> FoundPlays:
         """Find the track of each play that is not stored yet, or create it with `--create-missing`."""
         known, kept_from = KnownPlays(batch, people, scope.run), blocks.progress().kept_from * DAY
-        near = NearPlays(batch, people, scope.run, lookup, self._taken)
+        near = NearPlays(known, people, lookup, self._taken)
         found = FoundPlays(taken=near.taken)
         latest, tracks = scope.now + ingest.AHEAD, self._catalog.found
         for place, listen in enumerate(batch):

@@ -1,4 +1,4 @@
-"""Rows whose time is cut to the minute, and the plays that they stand for.
+"""Find the stored plays that rows repeat. A row whose time is cut to the minute stands for one near it.
 
 Such a row is the play of its track and listener that began in the minute from the row's time: the first for which no
 other row of the file stands. If there is none, the row is stored with its own time, until a row of that play, with its
@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from peewee import SQL
 
@@ -18,12 +18,107 @@ from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.plays import matching
 from musicsvc.store.importing.plays.listen_rows import Listen
 from musicsvc.store.importing.plays.matching import SeenIds, TrackLookup
-from musicsvc.store.models import Play
+from musicsvc.store.models import DroppedPlay, Play
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups.counts import LAST_ID
 
 BEYOND = MINUTE // SLOT  # slots before or after that of a row, in which a play of its minute may be
 Name = tuple[str, int]  # "track" and an id, or "names" and a hash
+
+
+class StoredPlay(NamedTuple):
+    """A play that is stored, or one that a merge dropped: with 0 in place of its track."""
+
+    track: int
+    played_at: int
+    names_hash: int | None
+    duration_ms: int | None
+    slot: int
+    listener: int
+    client_key: bytes
+    import_id: int | None
+    reporter: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its time is cut to the minute."""
+        return self.names_hash is not None and self.names_hash < 0
+
+
+class KnownPlays:
+    """The plays that earlier imports stored and that have the listener and the time of a row in the batch.
+
+    They include those that a merge of tracks dropped. `near`: the plays for which a row may stand, or which it may
+    replace (`NearPlays`).
+    """
+
+    def __init__(self, listens: Sequence[Listen], people: Mapping[str, int], run: int) -> None:
+        """Load the plays. `people`: ids of listeners, `run`: the running import. Call in a transaction.
+
+        Repeats within a file are left to the primary key, as two rows may name tracks alike. Two of its client_ids are
+        two plays.
+        """
+        self._people = people
+        self.plays: dict[tuple[int, int | None], list[StoredPlay]] = defaultdict(list)
+        self.has_cut = any(listen.to_minute for listen in listens)
+        slots = {listen.played_at // SLOT for listen in listens}
+        rows = self._load(slots, [*people.values()]) if people and slots else []
+        for play in rows:
+            if play.import_id != run and not play.reporter and not (play.track and play.is_cut):
+                self.plays[play.slot, play.listener].append(play)
+        self.has_cut = self.has_cut or any(play.is_cut for play in rows if play.track)
+        self.near = [play for play in rows if play.track and (not play.client_key or play.import_id != run)]
+
+    def _load(self, slots: set[int], people: Collection[int]) -> list[StoredPlay]:
+        dropped = _dropped(slots, people)
+        if not [*_any(min(slots) - BEYOND, max(slots) + BEYOND)]:  # most often in a first import in order of time
+            return [*map(StoredPlay._make, dropped)]
+        reach = range(-BEYOND, BEYOND * self.has_cut + 1)
+        near = slots.union(*({slot + by for slot in slots} for by in reach if by))
+        most = LAST_ID if self.has_cut else 0  # else rows replace plays only whose times are cut: those of imports
+        return [*map(StoredPlay._make, (*_stored(near, people, most), *dropped))]
+
+    def has(self, listen: Listen, lookup: TrackLookup) -> bool:
+        """Return whether the row repeats a stored play.
+
+        It repeats a play that was imported with the same names, or whose track now matches the row's ids or names.
+        """
+        if listen.named.track_id is not None:
+            return False
+        stored = self.plays.get((listen.played_at // SLOT, self._people.get(listen.listener)), ())
+        if not stored:
+            return False
+        names = matching.hashes(listen)
+        for play in stored:
+            if matching.hash_of(play.names_hash) in names:
+                return True
+        alike = lookup.alike(listen.named)
+        return any(
+            play.track in alike and play.client_key == matching.client_key(listen, play.track, play.listener)
+            for play in stored
+        )
+
+
+@compiled
+def _any(first: int, last: int) -> Any:
+    return Play.select(SQL("1")).where(Play.slot >= first, Play.slot <= last).limit(1)
+
+
+@compiled
+def _stored(slots: Collection[int], people: Collection[int], most: int) -> Any:
+    """Select plays whose reporters have ids up to `most`."""
+    play = Play.track, Play.played_at, Play.names_hash, Play.duration_ms, Play.slot, Play.listener, Play.client_key
+    found = Play.select(*play, Play.import_id, Play.reporter)
+    return found.where(Play.slot.in_(slots), Play.listener.in_(people), Play.reporter <= most)
+
+
+@compiled
+def _dropped(slots: Collection[int], people: Collection[int]) -> Any:
+    none, row = SQL("0"), (DroppedPlay.slot, DroppedPlay.listener, DroppedPlay.client_key)
+    found = DroppedPlay.select(none, none, DroppedPlay.names_hash, none, *row, none, none)
+    known = DroppedPlay.names_hash.is_null(is_null=False)
+    return found.where(DroppedPlay.slot.in_(slots), DroppedPlay.listener.in_(people), known)
 
 
 @dataclass(slots=True, eq=False)
@@ -50,29 +145,20 @@ class NearPlay:
 class NearPlays:
     """The plays for which rows of a batch may stand, and those that its rows may replace."""
 
-    def __init__(
-        self, listens: Sequence[Listen], people: Mapping[str, int], run: int, lookup: TrackLookup, earlier: SeenIds
-    ) -> None:
-        """Load the plays. `earlier`: ids of those for which earlier rows of the file stand. Call in a transaction.
+    def __init__(self, known: KnownPlays, people: Mapping[str, int], lookup: TrackLookup, earlier: SeenIds) -> None:
+        """Take the known plays. `people`: the ids of listeners that exist.
 
-        `people`: the ids of listeners that exist.
+        `earlier`: ids of those for which earlier rows of the file stand.
         """
         # `is_needed`: whether times are cut to the minute; otherwise there is nothing to find or to store.
         self.taken: set[str] = set()  # ids of those for which rows of the batch stand
         self._lookup, self._earlier = lookup, earlier
         self.plays: dict[tuple[str, Name, int], list[NearPlay]] = defaultdict(list)  # by listener, name and minute
-        is_cut, ids = any(each.to_minute for each in listens), [*people.values()]
-        own = {each.played_at // SLOT for each in listens}
-        slots = {slot + near for slot in own for near in range(-BEYOND, BEYOND * is_cut + 1)}
-        self.is_needed = is_cut or (bool(ids) and bool(_cut(slots, ids)))
-        if self.is_needed and ids:
-            named = {name for each in listens for name in self._names(each)}
-            tracks, hashes = ([number for kind, number in named if kind == of] for of in ("track", "names"))
+        self.is_needed = known.has_cut
+        if self.is_needed:
             names = {number: name for name, number in people.items()}
-            for row in _near(slots, ids, tracks, [*hashes, *(~each for each in hashes)], run):
-                play = NearPlay("", *row)
-                play.name = names[play.listener]
-                self._add(play)
+            for play in known.near:
+                self._add(NearPlay(names[play.listener], *play[:-1]))
 
     def _names(self, listen: Listen) -> list[Name]:
         named = listen.named
@@ -130,19 +216,3 @@ def is_cut(play: NearPlay) -> bool:
 def _first(listen: Listen) -> int:
     """Return the first microsecond of the minute in which the plays are that `NearPlays.find` returns."""
     return listen.played_at if listen.to_minute else listen.played_at - MINUTE + 1
-
-
-@compiled
-def _cut(slots: Collection[int], people: Collection[int]) -> Any:
-    return Play.select(SQL("1")).where(Play.slot.in_(slots), Play.listener.in_(people), Play.names_hash < 0).limit(1)
-
-
-@compiled
-def _near(
-    slots: Collection[int], people: Collection[int], tracks: Collection[int], hashes: Collection[int], run: int
-) -> Any:
-    """Select the plays of these tracks or names. Two client_ids of the same file are two plays."""
-    play = (Play.track, Play.played_at, Play.names_hash, Play.duration_ms, Play.slot, Play.listener, Play.client_key)
-    others = (Play.client_key == WITHOUT_ID) | (Play.import_id != run) | Play.import_id.is_null()
-    named = Play.track.in_(tracks) | Play.names_hash.in_(hashes)
-    return Play.select(*play, Play.import_id).where(Play.slot.in_(slots), Play.listener.in_(people), named, others)
