@@ -105,6 +105,7 @@ class Outcome:
     notes: Counter[str] = field(default_factory=Counter)
     artists: Sequence[str] = ()  # the names of those that it creates
     left_out: list[LeftOutCell] = field(default_factory=list)
+    refusals: Sequence[Refusal] = ()  # of the whole batch
     remember: Callable[[], None] = lambda: None
 
 
@@ -153,6 +154,7 @@ class Kind(ABC, Generic[Row]):
         """Release temporary files."""
 
 
+NO_ROW = (Refusal, str)
 Batch = list[Row | Refusal | str]  # valid rows, invalid rows, and notes (keys of NOTES) on rows that are skipped
 
 
@@ -323,9 +325,9 @@ class _Runner(Generic[Row]):
     def _write(self, batch: Batch[Row], run: int) -> Outcome:
         """Write a batch, in a transaction, and record the counts of the import."""
         runs.begin_batch(run)
-        rows = [each for each in batch if not isinstance(each, Refusal | str)]
+        rows = [each for each in batch if not isinstance(each, NO_ROW)]
         outcome = self.kind.write(rows, Scope(self.user, self.now, run, self.actor))
-        refused = self._refused(batch, outcome)
+        refused = outcome.refusals = self._refused(batch, outcome)
         if self.kind.options.strict and not self.summary.dry_run and (refused or self.summary.objections):
             raise Failure(CHANGED)
         totals = self._totals(outcome.counts, refused)
@@ -333,7 +335,7 @@ class _Runner(Generic[Row]):
         return outcome
 
     def _add(self, batch: Batch[Row], outcome: Outcome) -> None:
-        refused = self._refused(batch, outcome)
+        refused = outcome.refusals
         self.summary.rows += len(batch)
         self.summary.counts = self._totals(outcome.counts, refused)
         self.summary.refused += refused

@@ -79,8 +79,8 @@ def parse(record: Record, cells: Cells, listener: str | None, known: Known) -> L
     if at is None or at <= 0 or at in times.UNSET or not who or cells.faults or not named.is_sound:
         _refuse(cells, named, at, who)
     cut = record.to_minute or type(at) is times.Minute
-    own = read("listened_ms"), read("client_id")
-    return Listen(record.line, record.member, named, who, int(at) if cut else at, *own, cut)
+    own = read("listened_ms"), read("client_id"), cut
+    return tuple.__new__(Listen, (record.line, record.member, named, who, int(at) if cut else at, *own))
 
 
 def _refuse(cells: Cells, named: Named, at: int | None, listener: str | None) -> None:

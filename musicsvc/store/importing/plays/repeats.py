@@ -40,11 +40,6 @@ class StoredPlay(NamedTuple):
     import_id: int | None
     reporter: int
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether its time is cut to the minute."""
-        return self.names_hash is not None and self.names_hash < 0
-
 
 class KnownPlays:
     """The plays that earlier imports stored and that have the listener and the time of a row in the batch.
@@ -65,9 +60,11 @@ class KnownPlays:
         slots = {listen.played_at // SLOT for listen in listens}
         rows = self._load(slots, [*people.values()]) if people and slots else []
         for play in rows:
-            if play.import_id != run and not play.reporter and not (play.track and play.is_cut):
-                self.plays[play.slot, play.listener].append(play)
-        self.has_cut = self.has_cut or any(play.is_cut for play in rows if play.track)
+            track, _, names, _, slot, listener, _, import_id, reporter = play
+            if track and names is not None and names < 0:
+                self.has_cut = True
+            elif import_id != run and not reporter:
+                self.plays[slot, listener].append(play)
         self.near = [play for play in rows if play.track and (not play.client_key or play.import_id != run)]
 
     def _load(self, slots: set[int], people: Collection[int]) -> list[StoredPlay]:
