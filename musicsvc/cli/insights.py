@@ -16,6 +16,7 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.server.handlers import insights
 from musicsvc.server.shapes import insights as shapes
+from musicsvc.server.shapes.explaining import explanation
 from musicsvc.store.insights import charts, figures
 from musicsvc.store.plays import counting, history, subjects
 from musicsvc.store.plays.periods import Window
@@ -102,7 +103,7 @@ def explain(
     if found.differences:  # perhaps only because plays are not counted yet
         name, found = session.write(partial(counting.alone, unit))
     if json:
-        output.print_json({"kind": kind.value, "id": number, "name": name} | explaining.as_json(found))
+        output.print_json(explanation(_subject(kind, number), name, found))
     else:
         explaining.print_page(session, f"{kind} {number}: {name}", found)
 

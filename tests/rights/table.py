@@ -5,7 +5,7 @@ without goes by its method and path. What sends a body needs one in BODIES.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from musicsvc.server.pages import html
@@ -29,7 +29,7 @@ class Right:
     """The expected status for each kind of caller with access.
 
     `make` gives the subject, in a unit. `body` is what is sent, where that is not what BODIES says; `query` stands
-    after the path.
+    after the path; the subject is put in place of `{}`.
     """
 
     make: Callable[[World, str], Any] = make.nothing
@@ -58,6 +58,10 @@ def _move(world: World, who: str, playlist: int) -> dict[str, int]:
     """Add a track to the playlist. Return its position before and after a move."""
     world.do(lambda: playlists.append(playlist, [make.track(world, who)], actor=None, now=world.now))
     return {"from": 1, "to": 1}
+
+
+def _two_tracks(world: World, who: str) -> str:
+    return ",".join(str(make.track(world, who)) for _ in range(2))
 
 
 PRIVATE, PUBLIC = make.playlist(public=False), make.playlist(public=True)
@@ -154,6 +158,9 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     "GET /thumbnails/album/{id}": {"": Right(make.album)},
     "GET /thumbnails/track/{id}": {"": Right(make.track)},
     f"GET {INSIGHTS}/missing-tracks": ANYBODY,
+    f"GET {INSIGHTS}/find": {"": Right(query="?q=fireflies")},
+    f"GET {INSIGHTS}/compare": {"": replace(owner_only(_two_tracks, 403), query="?kind=tracks&ids={}")},
+    f"GET {INSIGHTS}/movers": {"": Right(query="?kind=albums")},
     f"GET {INSIGHTS}/export/formats": ANYBODY,
     f"POST {INSIGHTS}/export/csv": ANYBODY,
     f"POST {INSIGHTS}/export/json": ANYBODY,

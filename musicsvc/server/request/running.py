@@ -61,6 +61,7 @@ class HandlerRunner:
         now, body = self._clock.now(), exchange.parsed and exchange.parsed.model
         query, errors = read_query(route, request, now)
         errors = {**handling.errors(), **keys.errors(exchange), **errors}
+        call.resource = call.resource or (None if query is None else query.resource)
         sources = {
             **self._sources,
             "caller": call.caller,

@@ -10,14 +10,18 @@ from pydantic import BaseModel
 from musicsvc.reports.formats import FORMATS
 from musicsvc.server.handlers import exports, insights, listening, listens
 from musicsvc.server.routes.route import EXTENSION, INSIGHTS, Cost, Docs, Family, RateLimit, Route, Runs
+from musicsvc.server.schemas.explaining import Explanation
 from musicsvc.server.schemas.exports import Export, Formats, Report
 from musicsvc.server.schemas.insights import (
     AlbumFigures,
     ArtistFigures,
     Chart,
     Collaborations,
+    Comparison,
     Figures,
     Found,
+    FoundOfManager,
+    Movers,
     Realtime,
 )
 from musicsvc.server.schemas.listening import Hours, Listening, Milestones, Releases
@@ -27,6 +31,8 @@ from musicsvc.store.plays.subjects import Subject
 
 FOUND = Docs(raises=(404,))
 EXPORT = f"{INSIGHTS}/export"
+Counting = Cost(Runs.FIGURES, replica=True)
+Managed = partial(Route, "GET", family=Family.INSIGHTS, cost=Counting, docs=EXTENSION)
 Exporting = partial(
     Route,
     family=Family.INSIGHTS,
@@ -73,6 +79,7 @@ def listening_of(of: Kind) -> Sequence[Route]:
         each(of, "/listening", listening.listening, answer=Found[Listening], extension=True),
         each(of, "/hours", listening.hours, answer=Found[Hours], extension=True),
         each(of, "/milestones", listening.milestones, answer=Found[Milestones], extension=True),
+        each(of, "/explain", insights.explain, answer=Found[Explanation], extension=True, cost=Counting),
     )
 
 
@@ -89,6 +96,10 @@ ROUTES: tuple[Route, ...] = (
     *listening_of(ARTIST),
     Route("GET", f"{INSIGHTS}/missing-tracks", listens.list_missing, family=Family.INSIGHTS,
           answer=Found[MissingTracks], docs=EXTENSION, cost=Cost(replica=True)),
+    Managed(f"{INSIGHTS}/find", insights.find, answer=Found[FoundOfManager]),
+    Managed(f"{INSIGHTS}/compare", insights.compare, answer=Found[Comparison], private=True,
+            docs=Docs(extension=True, raises=(404,))),
+    Managed(f"{INSIGHTS}/movers", insights.list_movers, answer=Found[Movers]),
     Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, answer=Formats,
           cost=Cost(Runs.CONSTANT)),
     Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), docs=replace(FOUND, media="text/csv")),

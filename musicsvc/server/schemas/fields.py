@@ -22,6 +22,7 @@ from musicsvc.store.engine.pagination import Page
 from musicsvc.wording import CONTROLS, LONGEST_NAME, NEEDS_VISIBLE, NO_CONTROLS, is_url, is_visible
 
 Schema = TypeVar("Schema", bound=type[BaseModel])
+Ids = TypeVar("Ids", bound=Collection[int])
 MAX_ID = 2**53 - 1
 MAX_PAGE = 2**31 - 1
 LONGEST_RESOURCE = 128
@@ -78,7 +79,7 @@ def _trimmed(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
 
-def require_unique(values: list[int]) -> list[int]:
+def require_unique(values: Ids) -> Ids:
     """Return `values`. Raises ValueError if an id occurs twice."""
     if len(set(values)) < len(values):
         raise ValueError("Must not contain an id twice.")
@@ -263,6 +264,11 @@ class Query(Input):
     other_names: ClassVar[Mapping[str, str]] = {}
     names_to_check: ClassVar[Collection[str]] = ()
     lists: ClassVar[Collection[str]] = ()
+
+    @property
+    def resource(self) -> str | None:
+        """The objects that the query names and the caller must have access to, such as `albums/7`, or None."""
+        return None
 
     @classmethod
     @cache

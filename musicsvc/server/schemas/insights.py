@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp, Uri
 from musicsvc.server.schemas.catalog import TrackNested
-from musicsvc.server.schemas.fields import Schema, adding
-from musicsvc.server.schemas.periods import PeriodName, TimeframeName
+from musicsvc.server.schemas.fields import (
+    DIGITS_ONLY,
+    LONGEST_RESOURCE,
+    MAX_ID,
+    SEARCH_NAMES,
+    Query,
+    Schema,
+    Text,
+    adding,
+    id_list,
+    require_unique,
+)
+from musicsvc.server.schemas.periods import PeriodName, PeriodQuery, TimeframeName
+from musicsvc.store.dashboards import comparisons
 from musicsvc.store.insights.figures import FIGURES, IN_DATA, Figure
+from musicsvc.store.plays.subjects import KINDS, Subject
+from musicsvc.wording import LONGEST_NAME
 
 T = TypeVar("T")
+KindName = Literal["tracks", "albums", "artists"]
 
 
 def with_figures(rows: Iterable[Figure], prefix: str = "", **groups: type[Answer]) -> Callable[[Schema], Schema]:
@@ -195,3 +210,104 @@ class Collaborations(Answer):
     total_collaborations: int = Field(description="Number of tracks that the artist shares with others.", examples=[3])
     top_collaborators: list[Collaborator] = Field(max_length=100, description="Artists, most shared tracks first.")
     collaboration_tracks: list[TrackNested] = Field(max_length=100, description="The shared tracks, most played first.")
+
+
+class FindQuery(Query):
+    """Query string with a part of a name, an ISRC or a UPC."""
+
+    other_names: ClassVar = SEARCH_NAMES
+
+    q: Annotated[str, Text(1, LONGEST_NAME)] = Field(
+        description="Part of a name, an ISRC or a UPC.", examples=["maple"]
+    )
+    kind: KindName | None = Field(None, description="Finds only tracks, albums or artists.")
+
+
+class CompareQuery(PeriodQuery):
+    """Query string with two to five tracks, albums or artists, and the period."""
+
+    lists: ClassVar = ("ids",)
+
+    kind: KindName = Field(examples=["tracks"])
+    ids: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=MAX_ID)], ...],
+        id_list(comparisons.MOST, "tracks, albums or artists"),
+        AfterValidator(require_unique),
+    ] = Field(min_length=2, max_length=comparisons.MOST, examples=[[1, 2]])
+
+    @property
+    def subjects(self) -> list[Subject]:
+        return [Subject(KINDS[self.kind[:-1]], each) for each in self.ids]
+
+    @property
+    def resource(self) -> str:
+        """The compared objects, for the log."""
+        return " ".join(f"{self.kind}/{each}" for each in self.ids)[:LONGEST_RESOURCE]
+
+
+class MoversQuery(PeriodQuery):
+    """Query string with the kind of what moved, the period, and the number of rows in each direction."""
+
+    kind: KindName = Field(examples=["tracks"])
+    limit: Annotated[int, Field(ge=1, le=50), DIGITS_ONLY] = Field(10, description="Rows in each direction.")
+
+
+class FoundRow(Answer):
+    """A track, album or artist that the caller manages."""
+
+    id: int
+    name: str = Field(examples=["Maple Leaf Rag"])
+    artists: list[str] = Field(description="Names; of an artist none.", examples=[["Scott Joplin"]])
+    plays_total: int = Field(examples=[4501])
+
+
+class FoundOfManager(Answer):
+    """What the caller manages and the text matches: by code first, then by name, at most ten of each kind."""
+
+    artists: list[FoundRow] = Field(max_length=10)
+    albums: list[FoundRow] = Field(max_length=10)
+    tracks: list[FoundRow] = Field(max_length=10)
+
+
+class ComparedRow(Answer):
+    """A track, album or artist beside others."""
+
+    id: int
+    name: str = Field(examples=["Maple Leaf Rag"])
+    plays: int = Field(examples=[412])
+    listeners: int = Field(examples=[187])
+    plays_change: float | None = Field(description="Growth of the plays in percent.", examples=[8.42])
+
+
+class ComparedDay(Answer):
+    """Plays and distinct listeners of one day, in the order of the rows."""
+
+    date: Date
+    plays: list[int] = Field(examples=[[14, 9]])
+    listeners: list[int] = Field(examples=[[11, 7]])
+
+
+class Comparison(Answer):
+    """Two to five tracks, albums or artists beside each other, with a point for each day."""
+
+    period: Period
+    rows: list[ComparedRow]
+    points: list[ComparedDay]
+
+
+class Mover(Answer):
+    """A track, album or artist with its plays in the period, in the period before, and the difference."""
+
+    id: int
+    name: str = Field(examples=["Maple Leaf Rag"])
+    plays: int = Field(examples=[412])
+    before: int = Field(examples=[380])
+    change: int = Field(examples=[32])
+
+
+class Movers(Answer):
+    """What the caller manages whose plays grew or fell most, the largest difference first."""
+
+    period: Period
+    up: list[Mover] = Field(max_length=50)
+    down: list[Mover] = Field(max_length=50)

@@ -1,7 +1,7 @@
 """Build the JSON of the insights endpoints: plays and listeners of tracks, albums and artists (docs/insights.md)."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -9,6 +9,9 @@ from musicsvc.clock import isoformat
 from musicsvc.reports.charts import dates
 from musicsvc.reports.report_tables import flat
 from musicsvc.server.shapes.envelope import JSON, Members
+from musicsvc.store.dashboards.catalog_search import Result
+from musicsvc.store.dashboards.comparisons import ComparedSubject
+from musicsvc.store.dashboards.trends import Change
 from musicsvc.store.insights.charts import Chart
 from musicsvc.store.insights.collaborations import Collaborations
 from musicsvc.store.insights.figures import IN_DATA, ArtistCounts, Figure, Figures
@@ -16,6 +19,7 @@ from musicsvc.store.insights.listening.first_plays import instead_of_growth
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.insights.realtime import Realtime
 from musicsvc.store.plays.periods import TIMEFRAMES, Window, to_date, to_day
+from musicsvc.store.plays.subjects import KINDS, NOUNS
 
 TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
@@ -149,3 +153,44 @@ def collaborations(found: Collaborations, tracks: Sequence[JSON] | Members) -> J
         "top_collaborators": [each._asdict() | {"verified": bool(each.verified)} for each in found.collaborators],
         "collaboration_tracks": tracks,
     }
+
+
+def found(results: Iterable[Result]) -> JSON:
+    """Return the artists, albums and tracks that a search found, in its order."""
+    shaped: JSON = {f"{noun}s": [] for noun in reversed(KINDS)}
+    for each in results:
+        row = {"id": each.subject.id, "name": each.name, "artists": each.artists, "plays_total": each.plays_total}
+        shaped[f"{NOUNS[each.subject.kind]}s"].append(row)
+    return shaped
+
+
+def compared(subjects: Sequence[ComparedSubject], window: Window) -> JSON:
+    """Return figures of several tracks, albums or artists beside each other, in total and by day."""
+    days = zip(window.numbers, zip(*(each.days for each in subjects), strict=True), strict=True)
+    return {
+        "period": period(window),
+        "rows": [
+            {
+                "id": each.subject.id,
+                "name": each.name,
+                "plays": each.figures.plays,
+                "listeners": each.figures.listeners,
+                "plays_change": each.figures.plays_change,
+            }
+            for each in subjects
+        ],
+        "points": [
+            {"date": to_date(day).isoformat(), "plays": [row[0] for row in rows], "listeners": [row[1] for row in rows]}
+            for day, rows in days
+        ],
+    }
+
+
+def movers(window: Window, names: Mapping[int, str], up: Iterable[Change], down: Iterable[Change]) -> JSON:
+    shaped: JSON = {"period": period(window)}
+    for side, changes in (("up", up), ("down", down)):
+        shaped[side] = [
+            {"id": id_, "name": names[id_], "plays": plays, "before": before, "change": plays - before}
+            for id_, plays, before in changes
+        ]
+    return shaped

@@ -37,19 +37,25 @@ class ResultPage(NamedTuple):
 
 
 def find(
-    text: str, user_id: int, window: Window, page: int = 1, *, kinds: Iterable[int] = tuple(INDEXES)
+    text: str,
+    user_id: int,
+    window: Window,
+    page: int = 1,
+    *,
+    kinds: Iterable[int] = tuple(INDEXES),
+    per_page: int = PER_PAGE,
 ) -> ResultPage:
     """Return a page of the artists, albums and tracks of the account that match the text.
 
     Of each kind, results with the text as their ISRC (with or without hyphens) or UPC come first, then names in the
-    order of the search index. A page has PER_PAGE results of each kind.
+    order of the search index. A page has `per_page` results of each kind.
     """
     found: list[Result] = []
     more = False
     for kind in kinds:
-        ids = _ids(kind, text, user_id, page * PER_PAGE + 1)
-        more = more or len(ids) > page * PER_PAGE
-        found += results(kind, ids[(page - 1) * PER_PAGE : page * PER_PAGE], window)
+        ids = _ids(kind, text, user_id, page * per_page + 1)
+        more = more or len(ids) > page * per_page
+        found += results(kind, ids[(page - 1) * per_page : page * per_page], window)
     return ResultPage(found, more)
 
 

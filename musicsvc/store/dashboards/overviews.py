@@ -114,7 +114,7 @@ def _released(user_id: int, first: str, end: str) -> Any:
 
 
 def _movers(some: Sequence[Change]) -> list[Mover]:
-    titled = _titled(TRACK, [each.track for each in some])
+    titled = _titled(TRACK, [each.id for each in some])
     return [Mover(titled[track], plays, before, figures.change(plays, before)) for track, plays, before in some]
 
 

@@ -1,4 +1,4 @@
-"""Tracks of an account whose plays grew or fell most, and those that have reached a milestone."""
+"""What an account manages whose plays grew or fell most, and its tracks that have reached a milestone."""
 
 import heapq
 from collections import defaultdict
@@ -13,6 +13,7 @@ from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled, fetch
 from musicsvc.store.insights import belonging, tops
 from musicsvc.store.insights.listening import milestones
+from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.insights.tops import Bounds, Ids
 from musicsvc.store.models import Artist, TrackArtist
 from musicsvc.store.plays.ingest import AHEAD
@@ -32,9 +33,9 @@ MOST_DIGITS = 18  # of a number of plays
 
 
 class Change(NamedTuple):
-    """A track with its plays in the window and in the window before."""
+    """A track, album or artist with its plays in the window and in the window before."""
 
-    track: int
+    id: int
     plays: int
     before: int
 
@@ -49,14 +50,36 @@ class Trends(NamedTuple):
 
 def read(user_id: int, window: Window, now: int, movers: int, most: int) -> Trends:
     """Return the trends of an account's tracks: `movers` in each direction, and the `most` highest milestones."""
-    ((count, first, last),) = _range(user_id)
-    if not count:
+    tracks = _tracks(user_id)
+    if not tracks:
         return Trends([], [], [])
-    dense = last - first < sql.DENSE * count
-    tracks = range(first, last + 1) if dense else [track for (track,) in _ids(user_id)]
     found = _Build(user_id, window, tracks)
     up, down = found.movers(movers) if window.compared_with else ([], [])
     return Trends(up, down, found.passed(Window("", window.end, max(window.end, day_of(now + AHEAD) + 1)), most))
+
+
+def read_movers(user_id: int, kind: int, window: Window, most: int) -> tuple[list[Change], list[Change]]:
+    """Return what the account has of a kind whose plays grew most, and whose plays fell most; of equal ones the oldest.
+
+    Of each there are at most `most`.
+    """
+    if kind == TRACK:
+        tracks = _tracks(user_id)
+        return _Build(user_id, window, tracks).movers(most) if tracks else ([], [])
+    ids = sorted(Scope(manager=user_id).ids(kind))
+    now, before = (Reader(each, all_time=False).plays(kind, ids) if ids else {} for each in (window, window.before))
+    changes = [Change(each, now.get(each, 0), before.get(each, 0)) for each in ids]
+    sides = ([(sign * (each.plays - each.before), -each.id, each) for each in changes] for sign in (1, -1))
+    up, down = ([each for size, _, each in heapq.nlargest(most, side) if size > 0] for side in sides)
+    return up, down
+
+
+def _tracks(user_id: int) -> Ids:
+    """Return the tracks of the account, or a range with few others."""
+    ((count, first, last),) = _range(user_id)
+    if count and last - first < sql.DENSE * count:
+        return range(first, last + 1)
+    return [track for (track,) in _ids(user_id)] if count else []
 
 
 class _Build:
@@ -74,9 +97,10 @@ class _Build:
         return up, self._most_changed(-1, self._window.before, before, self._within, most)
 
     def _most_changed(self, sign: int, window: Window, more: Bounds, less: Bounds, most: int) -> list[Change]:
-        found = tops.best(more, less, most, partial(self._differ, sign))
+        exactly = partial(self._differ, sign)
+        found = tops.best(more, less, most, exactly, newest=False)
         if found is None:
-            found = tops.best(self._read(window, every=True), less, most, partial(self._differ, sign))
+            found = tops.best(self._read(window, every=True), less, most, exactly, newest=False)
         return [self._changes[each] for each in found or ()]
 
     def _read(self, window: Window, *, every: bool = False) -> Bounds:

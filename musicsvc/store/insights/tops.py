@@ -72,20 +72,26 @@ def among(ids: Ids) -> tuple[str, list[Any]]:
 
 
 def best(
-    more: Bounds, less: Bounds, count: int, exactly: Callable[[Sequence[int]], Mapping[int, int]]
+    more: Bounds,
+    less: Bounds,
+    count: int,
+    exactly: Callable[[Sequence[int]], Mapping[int, int]],
+    *,
+    newest: bool = True,
 ) -> list[int] | None:
-    """Return the ids with the `count` largest positive differences of plays; of equal ones, the newest first.
+    """Return the ids with the `count` largest positive differences of plays; of equal ones, the newest (oldest) first.
 
     `exactly`: returns the differences of those ids that may be returned. Returns None if the bounds are not enough.
     """
     pairs = [(low + more.rest - more.known[each] - less.low.get(each, 0), each) for each, low in more.low.items()]
     found: list[tuple[int, int]] = []
+    order = 1 if newest else -1
     first, size = 0, FIRST_READ
     while some := heapq.nlargest(first + size, pairs)[first:]:
         if some[0][0] <= 0 or (len(found) == count and found[-1][0] > some[0][0]):
             break
         exact = exactly([each for _, each in some])
-        found = heapq.nlargest(count, [*found, *((plays, each) for each, plays in exact.items() if plays > 0)])
+        found = heapq.nlargest(count, [*found, *((plays, order * each) for each, plays in exact.items() if plays > 0)])
         first, size = first + size, size * FACTOR
     is_certain = not more.rest or (len(found) == count and found[-1][0] > more.rest)
-    return [each for _, each in found] if is_certain else None
+    return [order * each for _, each in found] if is_certain else None

@@ -70,6 +70,11 @@ def alone(unit: Callable[[], T]) -> T:
     return unit()
 
 
+def is_behind() -> bool:
+    """Return whether plays are recorded that are not counted yet."""
+    return bool(fetch(f"{LEFT} LIMIT 1"))
+
+
 def share() -> None:
     """Wait for transactions that run alone, and prevent others until this transaction ends."""
     sql.lock(LOCK, shared=True)

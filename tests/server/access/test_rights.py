@@ -42,7 +42,7 @@ async def ask(client: Client, world: World, who: str, route: Route, right: Right
     body: Any = None
     if route.body is not None:
         body = (right.body or BODIES[endpoint(route)])(world, who, subject)
-    path = path_of(route, subject) + right.query
+    path = path_of(route, subject) + right.query.format(subject)
     return (await client.holding(world.tokens[who])(route.method, path, body)).status
 
 

@@ -127,7 +127,7 @@ async def send_example(client: Client, document: dict[str, Any], route: Route) -
     operation = document["paths"][route.path][route.method.lower()]
     given = {
         place: {
-            each["name"]: str(each["example"])
+            each["name"]: ",".join(map(str, example)) if isinstance(example := each["example"], list) else str(example)
             for each in operation["parameters"]
             if "example" in each and each["in"] == place
         }

@@ -69,7 +69,7 @@ def expected(plays: Plays, days: Window) -> Trends:
     now, before = (counted(plays, each.starts, each.ends) for each in (days, days.before))
     total = counted(plays, 0, days.ends)
     changes = [Change(track, now[track], before[track]) for track in total]
-    changes.sort(key=lambda each: (-abs(each.plays - each.before), -each.track))
+    changes.sort(key=lambda each: (-abs(each.plays - each.before), each.id))
     passed = [each for each in total if now[each] and len(str(total[each])) > max(2, len(str(total[each] - now[each])))]
     passed.sort(key=lambda each: (-len(str(total[each])), -now[each], -each))
     up, down = ([each for each in changes if sign * (each.plays - each.before) > 0][:MOST] for sign in (1, -1))
@@ -93,8 +93,8 @@ def test_movers_and_milestones_are_those_of_a_full_count(
     bounds(dense=dense, popular_track=2, read_one_by_one=3, first_of_top=2)
     ways, best = set(), tops.best
 
-    def noting(more: tops.Bounds, *others: Any) -> list[int] | None:
-        found = best(more, *others)
+    def noting(more: tops.Bounds, *others: Any, **order: bool) -> list[int] | None:
+        found = best(more, *others, **order)
         ways.add((more.rest > 0, found is not None))
         return found
 
