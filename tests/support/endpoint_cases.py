@@ -41,7 +41,7 @@ class ValidRequest:
         self.method = route.method
         self.subject = world.do(lambda: right.make(world, who))
         self.path = self.about(self.subject)
-        self.query = right.query
+        self.query = right.query.format(self.subject)
         self.body: Any = None
         if route.body is not None:
             self.body = (right.body or BODIES[endpoint(route)])(world, who, self.subject)

@@ -5,7 +5,7 @@ import pytest
 from musicsvc.server.routes.route import Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.catalog import AlbumIn, TrackIn
-from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.fields import Body, Query
 from musicsvc.server.schemas.messages import MessageIn
 from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut
 
@@ -29,8 +29,9 @@ def test_a_body_names_the_resource_of_the_call(body: type[Body], sent: object, r
 
 
 def nouns(route: Route) -> set[str]:
-    """Return the kinds of resources that ids in the path and body of an endpoint refer to."""
-    if route.family is Family.INSIGHTS and (route.parameters or (route.body and route.body.subjects)):
+    """Return the kinds of resources that ids in the path, query and body of an endpoint refer to."""
+    in_query = route.query is not None and route.query.resource is not Query.resource
+    if route.family is Family.INSIGHTS and (route.parameters or in_query or (route.body and route.body.subjects)):
         return {"insights"}
     parts = route.path.split("/")
     in_path = {parts[at - 1] for at, part in enumerate(parts) if part.startswith("{")}

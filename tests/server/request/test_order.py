@@ -274,7 +274,7 @@ def below_the_body(world: World, valid: ValidRequest, worst: str, sound: list[st
         refusal = strangers[0].stranger
         told = 422 if route.find is None else refusal  # objects in the body are looked up last
         yield "right", request(route.method, other.path + worst, *theirs, body=faulty), told
-        yield "right alone", request(route.method, other.path, *theirs, body=json_of(other)), refusal
+        yield "right alone", request(route.method, other.path + other.query, *theirs, body=json_of(other)), refusal
     if faulty or twice(route):
         yield "fields", request(route.method, valid.path + worst, *sound, *kind, body=faulty), 422
     whole = request(route.method, valid.path + valid.query, *sound, *kind, body=json_of(valid))

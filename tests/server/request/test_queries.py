@@ -61,6 +61,12 @@ UNPAGED: Mapping[str, Any] = {
     f"GET {INSIGHTS}/artists/{{artist}}/milestones": None,
     f"GET {INSIGHTS}/albums/{{album}}/release?against={{against}}": None,
     f"GET {INSIGHTS}/missing-tracks": None,
+    f"GET {INSIGHTS}/find?q=a": None,
+    f"GET {INSIGHTS}/compare?kind=artists&ids={{compared}}&period={{period}}": None,
+    f"GET {INSIGHTS}/movers?kind=tracks&limit=50&period={{period}}": None,
+    f"GET {INSIGHTS}/tracks/{{track}}/explain?period={{period}}": None,
+    f"GET {INSIGHTS}/albums/{{album}}/explain?period={{period}}": None,
+    f"GET {INSIGHTS}/artists/{{artist}}/explain?period={{period}}": None,
     f"POST {EXPORT}/csv": {"type": "tracks"},
     f"POST {EXPORT}/json": {"type": "albums"},
     f"POST {EXPORT}/xlsx": {"type": "artists"},
@@ -168,4 +174,6 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
     subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}
     against = ",".join(map(str, records[1 : MOST_ALBUMS + 1]))
     periods = {"timeframe": "90d", "period": "90-days"} if rows == 1 else {"timeframe": "1y", "period": "1-year"}
-    return subjects | periods | {"token": token, "rows": rows, "against": against, "cursor": cursor}
+    compared = ",".join(map(str, [main, others[0]]))
+    more = {"against": against, "compared": compared}
+    return subjects | periods | more | {"token": token, "rows": rows, "cursor": cursor}
