@@ -122,12 +122,16 @@ def caller_of(route: Route, anonymous: Client, world: dict[str, str]) -> Client:
     return anonymous.holding(None if route.access is Access.OPEN else world["demo"])
 
 
+def in_query(example: Any) -> str:
+    return ",".join(str(part) for part in example) if isinstance(example, list) else str(example)
+
+
 async def send_example(client: Client, document: dict[str, Any], route: Route) -> Answer:
     """Send the example that the document has for the endpoint."""
     operation = document["paths"][route.path][route.method.lower()]
     given = {
         place: {
-            each["name"]: ",".join(map(str, example)) if isinstance(example := each["example"], list) else str(example)
+            each["name"]: in_query(each["example"])
             for each in operation["parameters"]
             if "example" in each and each["in"] == place
         }

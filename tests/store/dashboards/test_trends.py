@@ -93,7 +93,7 @@ def test_movers_and_milestones_are_those_of_a_full_count(
     bounds(dense=dense, popular_track=2, read_one_by_one=3, first_of_top=2)
     ways, best = set(), tops.best
 
-    def noting(more: tops.Bounds, *others: Any, **order: bool) -> list[int] | None:
+    def noting(more: tops.Bounds, *others: Any, **order: Any) -> list[int] | None:
         found = best(more, *others, **order)
         ways.add((more.rest > 0, found is not None))
         return found
