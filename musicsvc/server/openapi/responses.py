@@ -104,7 +104,10 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
     ("The object does not exist, or is private to another account.", words.NotFound("There is nothing at this path.")),
     ("The path does not support the method.", words.MethodNotAllowed(["GET", "HEAD"])),
     ("The body took too long to arrive.", words.TooSlow("The body did not arrive in time.")),
-    ("Conflict with the current state of the object.", words.Conflict("The account is a collaborator already.")),
+    (
+        "Conflict with the current state of the object. With `Retry-After`: the same request is still running.",
+        words.Conflict("The account is a collaborator already."),
+    ),
     ("The body is too large.", words.TooLarge("The body is larger than 1 MiB.")),
     ("The body is not JSON.", words.UnsupportedMedia("Send JSON, with Content-Type: application/json.")),
     ("Invalid fields or parameters; `errors` names them all.", words.Invalid({"name": "This field is required."})),

@@ -198,6 +198,18 @@ def test_a_post_without_a_response_is_repeated_only_if_that_is_harmless() -> Non
     assert passed(lost("POST", PLAYS, plays("a")), post(PLAYS, plays("a"))) >= {"retries", "plays"}
 
 
+def test_a_post_is_repeated_with_the_same_key_where_keys_count() -> None:
+    body, one, another = {"name": "Sunday"}, {"Idempotency-Key": "k1"}, {"Idempotency-Key": "k2"}
+    for path, sent in ((PLAYLISTS, body), (PLAYS, plays(None))):
+        first = lost("POST", path, sent, headers=one)
+        assert passed(first, post(path, sent, headers=one)) >= {"retries"}
+        assert failed(first, post(path, sent, headers=another))["retries"] == 1
+        assert failed(first, post(path, sent))["retries"] == 1
+        assert failed(lost("POST", path, sent), post(path, sent, headers=one))["retries"] == 1
+    added, ids = f"{PLAYLISTS}/7/tracks/add", {"ids": [1]}
+    assert failed(lost("POST", added, ids, headers=one), post(added, ids, headers=one)) == {"retries": 1}
+
+
 def test_a_response_is_got_in_vain_only_if_it_is_the_same() -> None:
     same, other = (get(ALBUMS, returned={"ETag": tag}) for tag in ('"a"', '"b"'))
     assert failed(same, same) == failed(same, other, same, other) == {}

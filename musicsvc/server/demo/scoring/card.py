@@ -40,7 +40,7 @@ class Card:
         self._begin: Callable[[], Sequence[Point]] = lambda: (
             WaitsForRetryAfter(),
             PagesToTheEnd(),
-            RetriesSafely(),
+            RetriesSafely(document),
             UsesETags(),
             SendsKnownFields(document),
             StopsWithDeadTokens(),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Hashable, Mapping
+from typing import Any
 
 from cachetools import LRUCache
 
@@ -16,23 +17,30 @@ HARMLESS = {  # the last segments of paths: the same request again changes nothi
     "remove", "repost", "unfollow", "unlike", "unrepost", "csv", "json", "xlsx", "report", "pdf",
 }  # fmt: skip
 ACTIONS = {"add", "move"}
+KEY = "Idempotency-Key"
 
 
 class RetriesSafely(Point):
     """A client sends a POST again whose outcome it does not know only if that creates nothing twice.
 
-    The outcome is unknown after a lost response and after a 500. A report of plays may be sent again if each play has
-    a `client_id`. For other requests that create something, there is no such id, so a client first looks if it exists:
-    it reads a list of such objects or the object that has them, or searches.
+    The outcome is unknown after a lost response and after a 500. A request may be sent again with the same
+    `Idempotency-Key`, if its endpoint takes one, and a report of plays if each play has a `client_id`. Otherwise a
+    client first looks if what it would create exists: it reads a list of such objects or the object that has them, or
+    searches.
     """
 
     name = "retries"
     title = "Retries without duplicates"
-    remedy = "Give each play a client_id. Before you repeat another POST, look whether the first one has created it."
+    remedy = (
+        "Send an Idempotency-Key with each POST that takes one, and the same one again, or give each play a client_id."
+        " Before you repeat another POST, look whether the first one has created it."
+    )
     occasion = "Let the client create a playlist or report a play; the first of each gets no response."
 
-    def __init__(self) -> None:
+    def __init__(self, document: Mapping[str, Any]) -> None:
         super().__init__()
+        posts = ((path, operations.get("post", {})) for path, operations in document["paths"].items())
+        self._keyed = {path for path, post in posts if any(each["name"] == KEY for each in post.get("parameters", ()))}
         self._unknown: LRUCache[tuple[str, Hashable], Entry] = LRUCache(MOST_LOST)
 
     def see(self, seen: Observed) -> None:
@@ -47,7 +55,9 @@ class RetriesSafely(Point):
         began = seen.entry.began  # a request that was on its way repeats nothing
         known = [key for key in keys if key in self._unknown and began > self._unknown[key].ended]
         repeated = [(keys[key], self._unknown.pop(key)) for key in known]
-        harmful = [entry for harmless, entry in repeated if not harmless]
+        key = seen.entry.headers.get(KEY) if seen.entry.route in self._keyed else None
+        once = [key is not None and first.headers.get(KEY) == key for _, first in repeated]
+        harmful = [first for (harmless, first), kept in zip(repeated, once, strict=True) if not (harmless or kept)]
         if harmful:
             self.accuse("sent a POST again that may have been executed, and that nothing identifies", seen, harmful[0])
         self.passed |= bool(repeated)
