@@ -152,6 +152,7 @@ class Columns:
         self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
         self._uses: dict[str, Use] = {}  # by column, likewise
+        self._read: dict[str, Use] = {}  # those whose cells are looked at
         self._filling: dict[str | None, Use] = {}  # the first column of each field
         self._named = {each.former: name for name, each in fields.items() if each.former}
         self._named |= {name: name for name in fields}
@@ -294,22 +295,21 @@ class Columns:
     def read(self, row: Mapping[str, Any], blanks: Collection[str]) -> Cells:
         """Parse a row, given as cells by column. Cells that equal a text in `blanks` are empty."""
         values: dict[str, Any] = {}
-        cells, uses = Cells(values, {}, []), self._uses
+        cells, uses = Cells(values, {}, []), self._read
         lists: dict[str, list[Any]] = {}
         row, notes = self.dividing.divide(row, blanks)
         self._use(row, blanks)
-        for column, value in row.items():
+        for column in uses if len(uses) <= len(row) else [each for each in row if each in uses]:
+            value, use = row.get(column), uses[column]
             if value is None or value == "" or value in blanks:
                 continue
-            use = uses[column]
             if use.name is None:
-                if unread := self.unread.get(column):
-                    unread.count += not is_blank(value)
+                self.unread[column].count += not is_blank(value)
             elif type(value) is str and value in use.known:
                 values[use.name] = use.known[value]
             else:
                 if use.is_name and (cleaned := without_controls(value)) != value:
-                    value, notes = cleaned, {*notes, "controls_dropped"}  # noqa: PLW2901 - cleaned
+                    value, notes = cleaned, {*notes, "controls_dropped"}
                 if use.is_shared:
                     lists.setdefault(use.name, []).append(value)
                 elif self._parse(cells, use.name, [value] if use.several else value):
@@ -331,6 +331,8 @@ class Columns:
                 if (other := self._filling.setdefault(name, use)) is not use and name is not None:
                     use.is_shared = other.is_shared = True
                     other.known = {}
+                if name is not None or column in self.unread:
+                    self._read[column] = use
 
     def _parse(self, cells: Cells, name: str, value: Any) -> bool:
         """Parse the cell of a field, or a list of its cells. Return whether all of it is valid."""

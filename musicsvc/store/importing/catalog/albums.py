@@ -41,12 +41,12 @@ class Albums(Index):
     """The albums that the rows of a batch name."""
 
     def __init__(self, given: Mapping[int, int], rows: Sequence[CatalogRow], artists: Artists, scope: Scope) -> None:
-        super().__init__(given)
         self._artists = artists
         self._scope = scope
         keys = [self._key(row) for row in rows if row.album]
         external_ids = {key[1] for key in keys if key[0] == "id"}
         named = [key for key in keys if key[0] == "name"]
+        super().__init__(given, by_name=bool(named))
         names = name_index.spellings([key[2] for key in named])
         of_id = _by_external_id(external_ids, scope.user or 0) if external_ids else []
         of_name = _by_name({key[1] for key in named}, names) if named else []
@@ -55,7 +55,7 @@ class Albums(Index):
         by_upc = identifiers.albums_by_upc({row.upc for row in rows if row.upc}, scope.user)
         self.load_others(by_upc.values())
         for code, album in ((code, self.items[album_id]) for code, album_id in by_upc.items()):
-            self.put(album, _name_key(album), ("upc", _upc(album)))
+            self.put(album, ("upc", _upc(album)))
             if _upc(album) != code:
                 self.add_former(("upc", code), album)
         self._ids = iter(bulk.ids(Album, len(keys)))
@@ -87,7 +87,10 @@ class Albums(Index):
         for album in loaded:
             album.values["artists"] = credits_of[album.id]
             album.size = Size(sizes[album.id].tracks, imageless.get(album.id, 0), sizes[album.id].bytes)
-            self.put(album, _name_key(album))
+            self.put(album)
+
+    def name_key(self, item: Item) -> Key:
+        return ("name", next(iter(item.values["artists"]), None), name_key(item.values["name"]))
 
     def _key(self, row: CatalogRow) -> Key:
         if row.album_external_id:
@@ -133,7 +136,7 @@ class Albums(Index):
         altered = bool(offer.fields.changes or offer.fresh or moved)
         self.count(album, altered=altered)
         if altered:
-            self.put(album, _name_key(album), ("upc", _upc(album)))
+            self.put(album, ("upc", _upc(album)))
 
     def _put_first(self, album: Item, artists: Sequence[int]) -> bool:
         """Put these artists first, unless an earlier row of the import has. Return True if any moved."""
@@ -203,10 +206,6 @@ def _imageless(ids: Collection[int]) -> Any:
 def _upc(album: Item) -> str | None:
     code: str | None = album.values["upc"]
     return code and code.lstrip("0")
-
-
-def _name_key(album: Item) -> Key:
-    return ("name", next(iter(album.values["artists"]), None), name_key(album.values["name"]))
 
 
 def _links(album: Item) -> Iterator[tuple[int, int, int]]:

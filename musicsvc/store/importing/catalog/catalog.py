@@ -87,10 +87,12 @@ class Catalog(Kind[CatalogRow]):
             tracks.take(row, offer)
             for album, size in sizes.items():
                 albums.items[album].size = size
-            outcome.notes.update(row.notes)
+            if row.notes:
+                outcome.notes.update(row.notes)
             of_album = () if named is None else named.fields.differs
-            outcome.left_out += rows.differing(row, offer.fields.differs, of_album)
-            outcome.notes["differing"] += any(name in rows.OF_BOTH for name in of_album)
+            if of_album or offer.fields.differs:
+                outcome.left_out += rows.differing(row, offer.fields.differs, of_album)
+                outcome.notes["differing"] += any(name in rows.OF_BOTH for name in of_album)
         outcome.counts["artists"], outcome.artists = artists.save(scope.run, scope.now)
         albums.save()
         outcome.counts |= {"genres": tracks.save(), "albums": albums.counts, "tracks": tracks.counts}
@@ -142,7 +144,7 @@ def _require_room(
         sizes[named.album.id] = _with_fields(named, artists)
         images[named.album.id] = named.fields.changes.get("image", named.album.values["image"])
     before = offer.track.values
-    for sign, values in ((-1, before), (1, before | offer.fields.changes)):
+    for sign, values in ((-1, before), (1, {**before, **offer.fields.changes})):
         home = values["album"]
         if home is not None:
             album = named.album if named is not None and home == mine else albums[home]
@@ -151,6 +153,8 @@ def _require_room(
             size = sizes.get(home, album.size)
             sizes[home] = size.plus(sign, sign * (values["image"] is None), sign * more)
     for album_id, size in sizes.items():
+        if size.tracks <= album_sizes.MOST_TRACKS and size.bytes <= album_sizes.LARGEST_ALBUM:
+            continue
         excess = AlbumSize(size.tracks, size.bytes).excess
         album = named.album if named is not None and album_id == mine else albums[album_id]
         # An album that is too large already may stay as it is.

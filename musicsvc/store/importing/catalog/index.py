@@ -1,5 +1,6 @@
 """The albums and tracks that the rows of a batch name: what the rows change, and how they are found by key."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -55,13 +56,14 @@ class Item:
         """
         changes: dict[str, Any] = {}
         differs: list[str] = []
-        given = 0
+        values, set_before, given = self.values, self.given, 0
         for name, value in offered.items():
             if value is None:
                 continue
-            given |= bits[name]
-            if self.values[name] != value:
-                if self.given & bits[name]:
+            bit = bits[name]
+            given |= bit
+            if values[name] != value:
+                if set_before & bit:
                     differs.append(name)
                 else:
                     changes[name] = value
@@ -71,11 +73,12 @@ class Item:
         self.given |= offer.given
         for name in offer.changes:
             self.before.setdefault(name, self.values[name])
-        self.values |= offer.changes
+        self.values.update(offer.changes)
 
     def lacks(self, name: str, members: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return the artists, genres or tags (`name`) that the album or track lacks."""
-        return {key: value for key, value in members.items() if key not in self.values[name]}
+        present = self.values[name]
+        return {key: value for key, value in members.items() if key not in present}
 
     def add(self, name: str, fresh: Mapping[Any, Any]) -> None:
         """Add artists, genres or tags (`name`) that the album or track lacks."""
@@ -99,14 +102,15 @@ class Item:
         return bool(self.before or self.added or self.order_before is not None)
 
 
-class Index:
-    """The albums or the tracks of a batch by id, by external id, ISRC or UPC, and by name."""
+class Index(ABC):
+    """The albums or the tracks of a batch by id, by external id, ISRC or UPC, and by name if rows name some."""
 
-    def __init__(self, given: Mapping[int, int]) -> None:
+    def __init__(self, given: Mapping[int, int], *, by_name: bool) -> None:
         """Create an empty index. `given`: by id, the fields that earlier batches of the import have set."""
         self.items: dict[int, Item] = {}
         self.counts = Counts()
         self._given = given
+        self._is_by_name = by_name
         self._by_code: dict[Key, Item] = {}
         self._by_name: dict[Key, list[Item]] = {}
         self._former: dict[Key, Item] = {}
@@ -140,14 +144,18 @@ class Index:
                 loaded.append(item)
         return loaded
 
-    def put(self, item: Item, name_key: Key, code: Key = ("upc", None)) -> None:
+    @abstractmethod
+    def name_key(self, item: Item) -> Key:
+        """Return what identifies the item in rows without an external id."""
+
+    def put(self, item: Item, code: Key = ("upc", None)) -> None:
         """Add a new item, or one whose values have changed, under its keys. `code`: with its ISRC or UPC, or None."""
         self.items[item.id] = item
         if item.external_id is not None:
             self._by_code.setdefault(("id", item.external_id), item)
         if code[1] is not None:
             self._by_code.setdefault(code, item)
-        if item.name_key != name_key:
+        if self._is_by_name and item.name_key != (name_key := self.name_key(item)):
             item.name_key = name_key
             self._by_name.setdefault(name_key, []).append(item)
 

@@ -126,7 +126,7 @@ class CatalogRow(NamedTuple):
     @property
     def album_credits(self) -> tuple[str, ...]:
         """The artists of the row's album, in order. An album without external id is found by name and first artist."""
-        return tuple(dict.fromkeys((*self.album_artists, *self.artists)))
+        return tuple(dict.fromkeys((*self.album_artists, *self.artists))) if self.album_artists else self.artists
 
 
 def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:

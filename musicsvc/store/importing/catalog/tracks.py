@@ -39,7 +39,7 @@ class Tracks(Index):
     """The tracks that the rows of a batch name."""
 
     def __init__(self, given: Mapping[int, int], rows: Sequence[CatalogRow], artists: Artists, scope: Scope) -> None:
-        super().__init__(given)
+        super().__init__(given, by_name=any(not row.external_id for row in rows))
         self.left_out: list[LeftOutCell] = []
         self._artists = artists
         self._scope = scope
@@ -60,7 +60,7 @@ class Tracks(Index):
         for track in loaded:
             more = {"artists": tuple(credits_of[track.id]), "genres": words[track.id], "tags": labels[track.id]}
             track.values |= more
-            self.put(track, _name_key(track), ("isrc", track.values["isrc"]))
+            self.put(track, ("isrc", track.values["isrc"]))
         self._add_merged(formers, by_isrc)
         self._ids = iter(bulk.ids(Track, len(rows)))
 
@@ -75,6 +75,10 @@ class Tracks(Index):
         for code, track_id in by_isrc.items():
             if self.items[track_id].values["isrc"] != code:
                 self.add_former(("isrc", code), self.items[track_id])
+
+    def name_key(self, item: Item) -> Key:
+        values = item.values
+        return ("name", frozenset(values["artists"]), name_key(values["name"]), values["album"])
 
     def compare(self, row: CatalogRow, album: int | None) -> TrackOffer:
         """Find the track of the row, or make one that `take` adds. Return what the row says of it.
@@ -106,7 +110,7 @@ class Tracks(Index):
         self._named += row.genres
         self.count(track, altered=bool(offer.fields.changes or offer.genres or fresh))
         if offer.fields.changes:
-            self.put(track, _name_key(track), ("isrc", track.values["isrc"]))
+            self.put(track, ("isrc", track.values["isrc"]))
 
     def _find(self, row: CatalogRow, artists: Sequence[int], album: int | None) -> tuple[Item | None, bool]:
         """Return the track that the row describes, or None, and whether the row names what was merged into it.
@@ -135,8 +139,11 @@ class Tracks(Index):
 
     def _fresh_tags(self, row: CatalogRow, track: Item) -> dict[str, None]:
         """Return the row's tags that the track lacks. Those beyond MOST_TAGS per track are left out."""
-        fresh = list(track.lacks("tags", dict.fromkeys(row.tags)))
+        lacking = track.lacks("tags", dict.fromkeys(row.tags))
         room = max(0, MOST_TAGS - len(track.values["tags"]))
+        if len(lacking) <= room:
+            return lacking
+        fresh = list(lacking)
         self.left_out += [(row.line, "tags", TOO_MANY_TAGS, cut(tag)) for tag in fresh[room:]]
         return dict.fromkeys(fresh[:room])
 
@@ -220,10 +227,6 @@ def _collect(select: Callable[[Any], list[Any]], ids: Sequence[int]) -> dict[int
     for track_id, each in select(ids) if ids else ():
         found[track_id][each] = None
     return found
-
-
-def _name_key(track: Item) -> Key:
-    return ("name", frozenset(track.values["artists"]), name_key(track.values["name"]), track.values["album"])
 
 
 def _update(tracks: Sequence[Item]) -> None:

@@ -42,7 +42,7 @@ def without_controls(value: Any) -> Any:
     """Return the cell without control characters, except NUL, which is refused, and tabs and line breaks."""
     if isinstance(value, list):
         return [without_controls(each) for each in value]
-    return CONTROLS.sub(_only_nul, value) if isinstance(value, str) else value
+    return CONTROLS.sub(_only_nul, value) if isinstance(value, str) and not value.isprintable() else value
 
 
 def _only_nul(found: re.Match[str]) -> str:

@@ -50,8 +50,9 @@ def whole(value: Any, lowest: int, highest: int, *, first: bool = False) -> int 
     Raises ValueError below `lowest` or above `highest`, and for a comma that can be either of two things.
     """
     found: Decimal | int | None
-    if isinstance(value, str) and len(value) < LONGEST_NUMBER and value.isascii() and value.isdigit():
-        found = int(value)
+    before, point, behind = value.partition(".") if isinstance(value, str) and value.isascii() else ("", "", "")
+    if before.isdigit() and len(value) < LONGEST_NUMBER and (not point or (first and behind.isdigit())):
+        found = int(before) + (behind >= "5")  # as most cells are, rounded
     else:
         try:
             found = number(value)
