@@ -10,5 +10,5 @@ oldest_program = "0.1.0"
 
 def up(migrator, db):
     boolean = "INTEGER" if isinstance(db, SqliteDatabase) else "BOOLEAN"
-    db.execute_sql("ALTER TABLE report_link ADD COLUMN period TEXT")
-    db.execute_sql(f"ALTER TABLE report_link ADD COLUMN programs {boolean} NOT NULL DEFAULT FALSE")
+    for column in ("period TEXT", f"programs {boolean} NOT NULL DEFAULT FALSE"):
+        db.execute_sql(f"ALTER TABLE report_link ADD COLUMN {column}")
