@@ -63,6 +63,8 @@ CONSTANTS = {
     "tracks_per_batch": "store.insights.export_rows.TRACKS_PER_BATCH",
     "first_of_top": "store.insights.tops.FIRST_READ",
     "few_tracks": "store.insights.scopes.FEW_TRACKS",
+    "named_at_once": "store.listens.pending.NAMED_AT_ONCE",
+    "listens_a_step": "store.listens.resolving.LISTENS",
     "plays_per_part": "store.plays.dumping.PLAYS_PER_PART",
     "plays_per_read": "store.plays.dumping.PLAYS_PER_READ",
     "popular": "store.plays.rollups.blocks.POPULAR",

@@ -13,6 +13,7 @@ OF_JOBS = (
     '"import_task"',
     '"listen_progress"',
     'max("t1"."id") FROM "pending_listen"',
+    '"counted_for" FROM "pending_listen"',
     "catalog_change\n",
 )
 

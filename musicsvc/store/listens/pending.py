@@ -13,6 +13,7 @@ from musicsvc.store.listens import resolving
 from musicsvc.store.models import PendingListen, Play
 from musicsvc.store.plays import counting
 
+NAMED_AT_ONCE = 1000  # about 50 ms
 NO_ENTRY = "There is no such pending listen."
 
 
@@ -66,11 +67,17 @@ def dismiss(names: int | None, *, actor: Caller) -> None:
 
 
 def name(names: int, track: int, *, actor: Caller, now: int) -> None:
-    """Count the listens of one entry of the actor as plays of a track, which must exist."""
+    """Count the listens of one entry of the actor as plays of a track, which must exist.
+
+    Of many, the job that counts listens (`resolving.advance`) counts the rest, which have the negative id of the track.
+    """
     sql.lock(resolving.LOCK)
     counting.share()
-    ids = waiting(actor.user_id).select(PendingListen.id).where(PendingListen.names == names)
-    resolving.count({each: track for (each,) in ids.tuples().iterator()}, now)
+    listen = PendingListen
+    some = waiting(actor.user_id).select(listen.id).where(listen.names == names).limit(NAMED_AT_ONCE)
+    resolving.count({each: track for (each,) in some.tuples().iterator()}, now)
+    of_entry = listen.user == actor.user_id, listen.names == names, listen.counted_for.is_null()
+    listen.update(counted_for=-track).where(*of_entry).execute()
 
 
 def last_heard(account: int) -> tuple[int, str | None] | None:

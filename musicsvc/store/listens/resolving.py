@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from peewee import fn
+from peewee import SQL, fn
 
 from musicsvc.clock import DAY
-from musicsvc.store.catalog import changes, merged
+from musicsvc.store.catalog import changes, merged, tracks
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.listens import matching, refusals
@@ -31,11 +31,20 @@ MOST = 1_000_000  # pending listens of all accounts
 
 def is_due() -> bool:
     """Return whether there are pending listens, and changes or listens that `advance` has not looked at."""
+    if _named():
+        return True
     ((newest,),) = _newest()
     if newest is None:
         return False
     ((position, seen),) = _progress()
     return bool(position != changes.last() or seen < newest)
+
+
+def _named() -> dict[int, int]:
+    """Return some listens that their person named (`pending.name`), with the negative ids of their tracks."""
+    mark = PendingListen.counted_for
+    some = PendingListen.select(PendingListen.id, mark).where(mark < SQL("0")).order_by(mark).limit(LISTENS)
+    return dict(some.tuples().iterator())
 
 
 @compiled
@@ -52,6 +61,9 @@ def advance(now: int) -> bool:
     """Look at some changes and listens. Return whether more are left. Call in a transaction."""
     sql.lock(LOCK)
     counting.share()
+    if named := _named():
+        _count_named(named, now)
+        return True
     progress: Any = ListenProgress.select().get()
     fresh = [*_listens(progress.seen)]
     if fresh:
@@ -153,6 +165,15 @@ def _found(rows: Sequence[Sequence[Any]]) -> dict[int, int]:
     listens = [Listen(*row[1:]) for row in rows]
     tracks = matching.find(listens) if listens else []
     return {row[0]: track for row, track in zip(rows, tracks, strict=True) if track is not None}
+
+
+def _count_named(named: Mapping[int, int], now: int) -> None:
+    """Count listens as plays of the tracks that `_named` returns. Those whose track is gone wait again."""
+    gone = tracks.gone({-mark for mark in named.values()})
+    found = {listen: gone.get(-mark, -mark) for listen, mark in named.items()}
+    count({listen: track for listen, track in found.items() if track is not None}, now)
+    listen = PendingListen
+    listen.update(counted_for=None).where(listen.id.in_([*named]), listen.counted_for < 0).execute()
 
 
 def count(found: Mapping[int, int], now: int) -> None:

@@ -67,7 +67,8 @@ class OwnPlayDay(Table):
 class PendingListen(Table):
     """A listen that matched no track when a player reported it. `counted_for`: the track whose play it is since.
 
-    `names`: a hash of the keys of artist and title, `artist_key`: of the artist alone.
+    It is negative for a track that the account named, until the play is counted. `names`: a hash of the keys of artist
+    and title, `artist_key`: of the artist alone.
     """
 
     id = BigAutoField()

@@ -113,7 +113,7 @@ SECTIONS: dict[str, Section] = {
     ),
     "pending_listens": Section(
         _columns("id artist title release isrc external_id platform played_at received_at"),
-        "pending_listen WHERE user_id = ? AND counted_for IS NULL ORDER BY id",
+        "pending_listen WHERE user_id = ? AND (counted_for IS NULL OR counted_for < 0) ORDER BY id",
     ),
     "refused_listens": Section(_columns("reason listens last_at"), "refused_listen WHERE user_id = ? ORDER BY reason"),
     "kept_answers": Section(_columns("key path kept_at"), "kept_answer WHERE user_id = ? ORDER BY id"),

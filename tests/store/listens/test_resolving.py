@@ -12,7 +12,7 @@ import pytest
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import artists, tracks
-from musicsvc.store.editing import edits
+from musicsvc.store.editing import deletions, edits
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import undo
@@ -23,6 +23,7 @@ from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
 from tests.conftest import NOW
 from tests.support import reported_plays
+from tests.support.bounds import Bounds
 from tests.support.catalog_import import import_rows
 from tests.support.merges import merge
 from tests.support.undoing import quiet, require_sound
@@ -166,6 +167,36 @@ def test_what_the_account_withdraws_frees_its_half_minute(store: Store, ann: Ide
     assert (played(store), store.read(PendingListen.select().count).result()) == ([], 0)
     hear(store, ann, heard())
     assert played(store) == [(track, AT)]
+
+
+def test_many_listens_that_their_person_names_are_counted_in_steps(store: Store, ann: Identity, bounds: Bounds) -> None:
+    bounds(named_at_once=2, listens_a_step=3)
+    hear(store, ann, *[heard(each) for each in range(9)], *[heard(30 + each, title="Other") for each in range(4)])
+    track, kept = (store.write(partial(make, title, "Somebody")).result() for title in ("Evening", "Night"))
+    settle(store)
+    for listen in (heard(), heard(title="Other")):
+        names, _ = matching.keys(listen)
+        store.write(partial(pending.name, names, track, actor=ann, now=NOW)).result()
+    assert (len(played(store)), waiting(store, ann)) == (4, {})
+    store.write(partial(resolving.advance, NOW)).result()
+    assert len(played(store)) == 4 + 3
+    store.write(lambda: account_plays.withdraw_batch(Reports(ann.user_id), now=NOW, actor="cli")).result()
+    merge(store, "track", track, kept)
+    settle(store)
+    assert Counter(each for each, _ in played(store)) == {kept: 13 - 7}  # which were no plays yet
+    assert waiting(store, ann) == {}
+    require_sound(store)
+
+
+def test_named_listens_wait_again_when_their_track_goes_first(store: Store, ann: Identity, bounds: Bounds) -> None:
+    bounds(named_at_once=1)
+    hear(store, ann, *[heard(each) for each in range(4)])
+    track = store.write(partial(make, "Evening", "Somebody")).result()
+    names = store.read(lambda: PendingListen.get().names).result()
+    store.write(partial(pending.name, names, track, actor=ann, now=NOW)).result()
+    store.write(lambda: deletions.delete_track(tracks.get(track), now=NOW, account=None, actor="cli")).result()
+    settle(store)
+    assert waiting(store, ann) == {NAMES: 3}
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -165,7 +165,7 @@ def _delete(reports: Reports, kept_from: int, days: Sequence[int]) -> Withdrawn:
     done = withdrawal.withdraw(reports.selection(kept_from), days, own)
     listen = PendingListen
     played = Play.select(Play.slot).where(Play.slot == listen.slot, Play.track == listen.counted_for)
-    gone = listen.counted_for.is_null(is_null=False), ~fn.EXISTS(played.where(Play.listener == own))
+    gone = listen.counted_for > 0, ~fn.EXISTS(played.where(Play.listener == own))
     listen.delete().where(listen.user == reports.account, *gone).execute()
     return done
 
