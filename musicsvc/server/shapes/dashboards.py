@@ -114,14 +114,8 @@ def sharing(shared: SharedReport, site: Site) -> JSON:
     earlier = None if shared.earlier_first is None else to_date(shared.earlier_first).isoformat()
     subject = shared.subjects[0]
     picture = f"{site.root}/avatars/{figures.noun(subject)}/{subject.id}"
-    moving = shared.moving and MOVING[shared.moving]
-    return {
-        "expires_at": shared.expires_at,
-        "owner": shared.owner,
-        "earlier": earlier,
-        "picture": picture,
-        "moving": moving,
-    }
+    told = {"expires_at": shared.expires_at, "owner": shared.owner, "earlier": earlier, "picture": picture}
+    return told | {"moving": shared.moving and MOVING[shared.moving]}
 
 
 def _data(found: Dashboard) -> JSON:

@@ -85,8 +85,7 @@ def create(
     `subjects`: at least one, all of one kind. `window`: fixed days, or one of MOVING. Raises Invalid if the window is
     too long, Conflict if the account has too many links.
     """
-    moving = window if isinstance(window, str) else None
-    window = periods.window(window, now) if isinstance(window, str) else window
+    moving, window = (window, periods.window(window, now)) if isinstance(window, str) else (None, window)
     if window.days > MOST_DAYS:
         raise Invalid({"period": f"A shared report has at most {MOST_DAYS:,} days. Choose a shorter period first."})
     lock_rows(User.select(User.id).where(User.id == user_id)).first()

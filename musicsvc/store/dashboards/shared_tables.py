@@ -1,11 +1,10 @@
 """The figures of a shared report as tables, which programs read by its link. Names of columns never change."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from musicsvc.store.dashboards import tables
 from musicsvc.store.dashboards.report_links import SharedReport
-from musicsvc.store.insights import charts, export_rows, rankings
+from musicsvc.store.insights import charts, export_rows, figures, rankings
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
 
@@ -23,38 +22,30 @@ RANKED = {
 }
 
 
-class SharedTable(NamedTuple):
-    """A table with the names of its columns. `name`: the name of the subject, or those of all."""
-
-    name: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-
-
 def names(shared: SharedReport) -> list[str]:
     """Return the names of the tables that the report has."""
-    return [
-        each for each in COLUMNS if each == DAYS or (not shared.compared and (shared.subjects[0].kind, each) in RANKED)
-    ]
+    ranked = [] if shared.compared else [table for kind, table in RANKED if kind == shared.subjects[0].kind]
+    return [DAYS, *ranked]
 
 
-def read(shared: SharedReport, table: str) -> SharedTable:
-    """Return a table of the report. Call in a transaction."""
-    kind, subjects, window, columns = shared.subjects[0].kind, shared.subjects, shared.window, COLUMNS[table]
-    named = export_rows.names(kind, sorted(each.id for each in subjects))
-    name = ", ".join(named[each.id] for each in subjects)
-    if table != DAYS:
-        ids = [each.id for each in RANKED[kind, table](subjects[0].id, window)]
-        found = (
-            export_rows.cells_of(export_rows.KINDS[table], row)
-            for row in tables.read(export_rows.KINDS[table], ids, window)
-        )
-        places = [export_rows.COLUMNS[table].index(each) for each in columns]
-        return SharedTable(name, columns, [[cells[place] for place in places] for cells in found])
-    dates = [to_date(day).isoformat() for day in window.numbers]
-    rows = [
-        (*([named[each.id]] if shared.compared else ()), date, *point)
-        for each in subjects
-        for date, point in zip(dates, charts.build(each, window).points, strict=True)
-    ]
-    return SharedTable(name, (COMPARED, *columns) if shared.compared else columns, rows)
+def read(shared: SharedReport, table: str) -> tuple[str, list[dict[str, Any]]]:
+    """Return the name of the subject, or those of all, and the rows of a table of the report. Call in a transaction."""
+    subjects, window, columns = shared.subjects, shared.window, COLUMNS[table]
+    named = [figures.name(each) for each in subjects]
+    if table == DAYS:
+        rows = [
+            ({COMPARED: name} if shared.compared else {}) | dict(zip(columns, (date, *point), strict=True))
+            for each, name in zip(subjects, named, strict=True)
+            for date, point in zip(map(_date, window.numbers), charts.build(each, window).points, strict=True)
+        ]
+    else:
+        kind, (subject,) = export_rows.KINDS[table], subjects
+        ids = [each.id for each in RANKED[subject.kind, table](subject.id, window)]
+        found = (export_rows.cells_of(kind, row) for row in tables.read(kind, ids, window))
+        by_name = (dict(zip(export_rows.COLUMNS[table], cells, strict=True)) for cells in found)
+        rows = [{each: row[each] for each in columns} for row in by_name]
+    return ", ".join(named), rows
+
+
+def _date(day: int) -> str:
+    return to_date(day).isoformat()

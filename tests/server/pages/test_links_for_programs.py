@@ -12,7 +12,7 @@ import pytest
 from musicsvc.clock import MINUTE
 from musicsvc.config import Limits, Settings
 from musicsvc.store.accounts import users
-from musicsvc.store.dashboards import report_links
+from musicsvc.store.dashboards import report_links, shared_tables
 from musicsvc.store.editing import merging
 from musicsvc.store.models import Artist, ReportLink
 from tests.server.pages.test_figures import shown
@@ -130,6 +130,20 @@ async def test_a_comparison_has_the_days_of_each(world: World) -> None:
     assert (answer.status, b"A comparison has no badge." in answer.body) == (404, True)
     answer = await read(world, f"{link}.csv?table=tracks")
     assert (answer.status, b"This link has no table tracks. It has days." in answer.body) == (422, True)
+
+
+async def test_an_artist_without_tracks_has_tables_without_rows_and_days_without_plays(world: World) -> None:
+    def add() -> int:
+        created: int = Artist.create(name="Nobody yet", manager=world.made.manager.user_id, created_at=1).id
+        return created
+
+    link = await share(world, f"artist/{do(world, add)}/share?{DAYS}")
+    for table in ("tracks", "albums"):
+        assert rows(await read(world, f"{link}.csv?table={table}")) == [[*shared_tables.COLUMNS[table]]]
+        assert (await read(world, f"{link}.json?table={table}")).json["rows"] == []
+    days = rows(await read(world, f"{link}.csv"))[1:]
+    assert [days[0], days[-1], len(days)] == [["2026-01-15", *"0000"], ["2026-02-20", *"0000"], 37]
+    assert b">0 plays<" in (await read(world, f"{link}.svg")).body
 
 
 async def test_another_table_is_refused(world: World) -> None:

@@ -18,10 +18,9 @@ from musicsvc.server.shapes.envelope import JSON, JSON_TYPE, Download, Represent
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.dashboards import comparisons, dashboards, report_links, shared_tables
 from musicsvc.store.dashboards.report_links import SharedReport
-from musicsvc.store.dashboards.shared_tables import SharedTable
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import figures
-from musicsvc.store.plays.periods import Window, to_date
+from musicsvc.store.plays.periods import to_date
 from musicsvc.wording import quantity
 
 CSV, JSON_FILE, SVG = "csv", "json", "svg"  # endings of links that programs read
@@ -49,10 +48,10 @@ def show(link: str, query: SharedQuery, now: int, drawn_reports: Drawings) -> Pe
     shared = report_links.open(link_id, created_at, now=now, program=bool(ending))
     if ending == SVG and shared.compared:
         raise NotFound(NO_BADGE)
-    tables = shared_tables.names(shared)
-    if ending in {CSV, JSON_FILE} and query.table not in tables:
-        raise Invalid({"table": NO_TABLE.format(query.table, " and ".join(tables))})
-    key = link_id, created_at, ending, query.table if ending in {CSV, JSON_FILE} else ""
+    tables, table = shared_tables.names(shared), query.table if ending in {CSV, JSON_FILE} else shared_tables.DAYS
+    if table not in tables:
+        raise Invalid({"table": NO_TABLE.format(table, " and ".join(tables))})
+    key = link_id, created_at, ending, table
     kept = drawn_reports.get(key, now)
     return PendingReport(key, shared) if kept is None else _download(kept, ending)
 
@@ -70,8 +69,7 @@ def draw(
 
     def render() -> bytes:
         if ending:
-            found = store.read(lambda: shared_tables.read(shared, table or shared_tables.DAYS)).result()
-            return _file(ending, found, shared.window)
+            return _file(ending, shared, table, *store.read(lambda: shared_tables.read(shared, table)).result())
         template, report = store.read(lambda: _report(shared, now)).result()
         return render_page(View(template, {"page": report | shapes.sharing(shared, site)}))
 
@@ -82,16 +80,16 @@ def _download(drawn: Representation, ending: str) -> Download:
     return Download.from_representation(drawn, FOR_PROGRAMS if ending else {})
 
 
-def _file(ending: str, found: SharedTable, window: Window) -> bytes:
+def _file(ending: str, shared: SharedReport, table: str, name: str, rows: list[JSON]) -> bytes:
     """Return a table as a file or, of one with plays by day, a badge with their sum."""
+    window = shared.window
     if ending == CSV:
-        return b"".join(csv(Table([columns.COLUMNS[each] for each in found.columns], found.rows, {})))
-    rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        names = rows[0] if rows else shared_tables.COLUMNS[table]
+        return b"".join(csv(Table([columns.COLUMNS[each] for each in names], [[*row.values()] for row in rows], {})))
     if ending == JSON_FILE:
-        return orjson.dumps({"name": found.name, "period": insights.period(window), "rows": rows})
+        return orjson.dumps({"name": name, "period": insights.period(window), "rows": rows})
     plays = quantity(sum(row["plays"] for row in rows), "play")
-    days = dates.span(to_date(window.first), to_date(window.end - 1))
-    return badge.svg(found.name, plays, f"{found.name}: {plays}, {days}")
+    return badge.svg(name, plays, f"{name}: {plays}, {dates.span(to_date(window.first), to_date(window.end - 1))}")
 
 
 def _report(shared: SharedReport, now: int) -> tuple[str, JSON]:
