@@ -59,11 +59,12 @@ def find_own(entry_id: int, *, actor: Caller) -> int:
 
 
 def dismiss(names: int | None, *, actor: Caller) -> None:
-    """Delete the listens of one entry of the actor or, with None, of all. They keep their places among own plays."""
+    """Dismiss the listens of one entry of the actor or, with None, of all. They keep their half minutes and places."""
     which = [PendingListen.user == actor.user_id, PendingListen.counted_for.is_null()]
     if names is not None:
         which.append(PendingListen.names == names)
-    PendingListen.delete().where(*which).execute()
+    texts = dict.fromkeys(("release", "isrc", "external_id")) | dict.fromkeys(("artist", "title"), "")
+    PendingListen.update(counted_for=0, **texts).where(*which).execute()
 
 
 def name(names: int, track: int, *, actor: Caller, now: int) -> None:

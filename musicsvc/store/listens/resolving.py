@@ -41,7 +41,7 @@ def is_due() -> bool:
 
 
 def _named() -> dict[int, int]:
-    """Return some listens that their person named (`pending.name`), with the negative ids of their tracks."""
+    """Return some listens with the negative ids of the tracks that their person named, or that an undo took back."""
     mark = PendingListen.counted_for
     some = PendingListen.select(PendingListen.id, mark).where(mark < SQL("0")).order_by(mark).limit(LISTENS)
     return dict(some.tuples().iterator())
@@ -168,12 +168,14 @@ def _found(rows: Sequence[Sequence[Any]]) -> dict[int, int]:
 
 
 def _count_named(named: Mapping[int, int], now: int) -> None:
-    """Count listens as plays of the tracks that `_named` returns. Those whose track is gone wait again."""
+    """Count listens as plays of the tracks that `_named` returns, or of others if these are gone, or let them wait."""
     gone = tracks.gone({-mark for mark in named.values()})
     found = {listen: gone.get(-mark, -mark) for listen, mark in named.items()}
     count({listen: track for listen, track in found.items() if track is not None}, now)
     listen = PendingListen
     listen.update(counted_for=None).where(listen.id.in_([*named]), listen.counted_for < 0).execute()
+    left = listen.select(*COLUMNS).where(listen.id.in_([*named]), listen.counted_for.is_null())
+    count(_found([*left.tuples().iterator()]), now)
 
 
 def count(found: Mapping[int, int], now: int) -> None:

@@ -67,8 +67,9 @@ class OwnPlayDay(Table):
 class PendingListen(Table):
     """A listen that matched no track when a player reported it. `counted_for`: the track whose play it is since.
 
-    It is negative for a track that the account named, until the play is counted. `names`: a hash of the keys of artist
-    and title, `artist_key`: of the artist alone.
+    It is negative for a track that the account named, until the play is counted, and for one that an undo took back,
+    until another was looked for; 0 for a dismissed listen, which keeps its half minute, without texts. `names`: a hash
+    of the keys of artist and title, `artist_key`: of the artist alone.
     """
 
     id = BigAutoField()

@@ -1,6 +1,5 @@
 """Pending listens count once, whatever makes their track appear, and wait again if an undo takes it back."""
 
-import random
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -19,10 +18,12 @@ from musicsvc.store.importing.undoing import undo
 from musicsvc.store.listens import matching, pending, receiving, resolving
 from musicsvc.store.listens.matching import Listen
 from musicsvc.store.models import Artist, OwnPlayDay, PendingListen, Play, Track, TrackArtist
+from musicsvc.store.plays import retention
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
+from musicsvc.store.plays.subjects import ARTIST
 from tests.conftest import NOW
-from tests.support import reported_plays
+from tests.support import play_counts, reported_plays
 from tests.support.bounds import Bounds
 from tests.support.catalog_import import import_rows
 from tests.support.merges import merge
@@ -151,11 +152,51 @@ def test_listens_wait_again_when_the_import_of_their_track_is_undone(
     assert (len(played(store)), waiting(store, ann)) == (4, {})
     done = undo.undo(store, run, now=NOW, on_progress=quiet)
     assert {reason for _, reason in done.kept} >= {"plays"}
+    settle(store)
     assert (len(played(store)), waiting(store, ann)) == (2, {NAMES: 2})
     require_sound(store)
     store.write(partial(make, *reversed(NAMES))).result()
     settle(store)
     assert (len(played(store)), waiting(store, ann)) == (4, {})
+
+
+def test_an_undo_looks_for_another_track_and_takes_back_no_track_with_plays_of_pruned_days(
+    store: Store, ann: Identity, tmp_path: Path
+) -> None:
+    hear(store, ann, heard(), heard(7), heard(9, title="Other"), heard(3 * 24 * 60, title="Old"), heard(11, title="No"))
+    rows = [{"track": title, "artist": NAMES[0]} for title in (NAMES[1], "Other", "Old")]
+    run = import_rows(store, tmp_path / "rows.jsonl", rows).run
+    assert run is not None
+    settle(store)
+    another, gone, old = store.write(lambda: [make(*reversed(NAMES)), *_ids("Other"), *_ids("Old")]).result()
+    settle(store)
+    store.write(lambda: deletions.delete_track(tracks.get(gone), now=NOW, account=None, actor="cli")).result()
+    retention.prune(store, 1, now=NOW, on_progress=quiet)
+    done = undo.undo(store, run, now=NOW, on_progress=quiet)
+    assert done.kept["track", "plays"] == [old]
+    settle(store)
+    assert [track for track, _ in played(store)] == [gone, another, another]
+    assert waiting(store, ann) == {("Ann Example", "No"): 1}
+    assert store.read(partial(play_counts.all_time, ARTIST, 1)).result().plays == 4
+    require_sound(store)
+
+
+def _ids(title: str) -> list[int]:
+    rows: Any = Track.select(Track.id).where(Track.name == title).tuples()
+    return [number for (number,) in rows]
+
+
+def test_dismissed_listens_keep_their_half_minutes(store: Store, ann: Identity) -> None:
+    hear(store, ann, heard(), heard(5, title="Other"))
+    store.write(lambda: pending.dismiss(None, actor=ann)).result()
+    store.write(partial(make, *reversed(NAMES))).result()
+    for _ in range(2):
+        hear(store, ann, heard(), heard(5, title="Other"))
+        settle(store)
+        assert (played(store), waiting(store, ann)) == ([], {})
+        store.write(lambda: account_plays.withdraw_batch(Reports(ann.user_id), now=NOW, actor="cli")).result()
+    rows = store.read(lambda: [*PendingListen.select(PendingListen.artist, PendingListen.title).tuples()]).result()
+    assert rows == [("", "")] * 2  # what they were is not kept
 
 
 def test_what_the_account_withdraws_frees_its_half_minute(store: Store, ann: Identity) -> None:
@@ -197,35 +238,3 @@ def test_named_listens_wait_again_when_their_track_goes_first(store: Store, ann:
     store.write(lambda: deletions.delete_track(tracks.get(track), now=NOW, account=None, actor="cli")).result()
     settle(store)
     assert waiting(store, ann) == {NAMES: 3}
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_any_order_of_what_happens_gives_the_figures_of_a_recount(store: Store, ann: Identity, seed: int) -> None:
-    chance = random.Random(seed)
-    names = [("Ann", "One"), ("Ann", "Two"), ("Ben", "One"), ("Cleo", "Three")]
-    counts = Counter[tuple[str, str]]()
-    made: dict[tuple[str, str], int] = {}
-    for step in range(20):
-        pair = chance.choice(names)
-        match chance.randrange(5):
-            case 0 | 1:
-                hear(store, ann, *[heard(step, *pair)] * chance.choice([1, 2]))  # perhaps twice
-                counts[pair] += 1
-            case 2 if pair not in made and pair != names[3]:
-                made[pair] = store.write(partial(make, pair[1], pair[0])).result()
-            case 3:
-                settle(store)
-            case 4 if pair in made and len({*made.values()}) > 1:
-                other = chance.choice([each for each in made.values() if each != made[pair]] or [0])
-                if other:
-                    merge(store, "track", made[pair], other)
-                    former = made[pair]
-                    made = {each: other if track == former else track for each, track in made.items()}
-    settle(store)
-    expected = Counter[int]()
-    for pair, count in counts.items():
-        if pair in made:
-            expected[made[pair]] += count
-    assert Counter(track for track, _ in played(store)) == +expected
-    assert waiting(store, ann) == {pair: count for pair, count in counts.items() if pair not in made}
-    require_sound(store)

@@ -28,7 +28,8 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.plays import counting
 from musicsvc.store.plays.ingest import WITHOUT_ID
-from musicsvc.store.plays.rollups import listeners, withdrawal
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.security.security_events import Actor
 
 AT_ONCE = 500
@@ -95,7 +96,7 @@ def take_back(table: type[Model], now: int, actor: Actor, import_id: int, below:
             user_search.remove(*account)
     if table is Track:
         notices.log_undone(gone, import_id, now=now, actor=actor)
-        _let_wait(gone)
+        _let_wait([each for each in gone if each in present])
     table.delete().where(columns.id.in_(gone)).execute()
     runs.replace(import_id, table, gone, {})
     return Taken(runs.table_name(table), ids[-1], len(present - kept.keys()), kept)
@@ -149,9 +150,10 @@ def _references(table: type[Model], ids: Sequence[int], going: Going) -> Iterabl
 
 
 def _waited(tracks: Sequence[int]) -> Counter[int]:
-    """Return the numbers of plays of tracks that are listens which had waited for them."""
-    track = PendingListen.counted_for
+    """Return the numbers of single plays of tracks that are listens which had waited for them."""
+    track, kept_from = PendingListen.counted_for, blocks.progress().kept_from * SLOTS_PER_DAY
     rows = PendingListen.select(track, fn.count(PendingListen.id)).where(track.in_(tracks)).group_by(track)
+    rows = rows.where(PendingListen.slot >= kept_from)
     return Counter(dict(rows.tuples().iterator()))
 
 
@@ -163,7 +165,7 @@ def _let_wait(tracks: Sequence[int]) -> None:
     ids = listeners.find([listeners.account_key(account) for account, *_ in rows])
     plays = [(slot, track, ids[listeners.account_key(account)], WITHOUT_ID) for account, slot, track in rows]
     withdrawal.remove(plays)
-    listen.update(counted_for=None).where(listen.counted_for.in_(tracks)).execute()
+    listen.update(counted_for=listen.counted_for * -1).where(listen.counted_for.in_(tracks)).execute()
 
 
 def _undone_with(table: type[Model]) -> tuple[type[Model], list[Any]]:
