@@ -1,9 +1,8 @@
 """Reading of request bodies, JSON or forms, with limits on size, time and number of chunks."""
 
 import asyncio
-import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from aiohttp.web import BaseRequest, RequestPayloadError
 from musicsvc.config import Settings
 from musicsvc.errors import Malformed, Overloaded, TooLarge, TooSlow, UnsupportedMedia
 from musicsvc.server.call import Exchange
-from musicsvc.server.request import parameters
+from musicsvc.server.request import keys, parameters
 from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import Form, parse_form
@@ -67,8 +66,8 @@ class Bodies:
             else:
                 await self._read(request, received, schema.most_bytes)
             parse = partial(parse_form if is_form else parse_body, schema, received, context)
-            if exchange.key:
-                parse = partial(_hash_and_parse, exchange, received, parse)
+            if exchange.key is not None:
+                parse = partial(keys.parse, exchange, received, parse)
             if len(received) <= SMALL:
                 return parse()
             parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, exchange.call)
@@ -106,11 +105,6 @@ class Bodies:
         if more > self._free:
             raise Overloaded("Too many large bodies are being received. Try again in a second.")
         self._free -= more
-
-
-def _hash_and_parse(exchange: Exchange, received: bytearray, parse: Callable[[], ParsedBody]) -> ParsedBody:
-    exchange.body_hash = hashlib.sha256(received).digest()
-    return parse()
 
 
 def _counted(size: int) -> int:

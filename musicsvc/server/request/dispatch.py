@@ -317,8 +317,8 @@ class Dispatcher:
             handling = handling.with_body(exchange.parsed.sent, route.body)
         slot = exchange.slot
         fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
-        run = partial(self._runner.run, exchange, fragments, handling)
-        result = await (keys.patiently(run, self._clock.monotonic) if exchange.key else run())
+        run = partial(keys.patiently, self._clock.monotonic, self._runner.run) if exchange.key else self._runner.run
+        result = await run(exchange, fragments, handling)
         if route.cost.probe is Probe.READY and self._unready.reset():
             log.info("ready again")
         if route.constant:

@@ -1,13 +1,16 @@
 """Requests with an `Idempotency-Key` that may be sent again (docs/api.md, Sending a request again)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from musicsvc.errors import InProgress
 from musicsvc.server.call import Exchange
 from musicsvc.server.peer import KEY
 from musicsvc.server.responses.large import encode
+from musicsvc.server.schemas.reading import ParsedBody
 from musicsvc.server.shapes.envelope import Encoded
 from musicsvc.store.accounts import kept_answers
 from musicsvc.store.accounts.kept_answers import Keyed
@@ -27,8 +30,11 @@ def note(exchange: Exchange) -> None:
         exchange.key = key if len(key) <= LONGEST and all("!" <= sign <= "~" for sign in key) else ""
 
 
-def errors(exchange: Exchange) -> Mapping[str, str]:
-    return {KEY: MALFORMED} if exchange.key == "" else {}
+def parse(exchange: Exchange, received: bytearray, parse_body: Callable[[], ParsedBody]) -> ParsedBody:
+    """Parse the body of a request with a key, and note its hash. A malformed key is an error of the body."""
+    exchange.body_hash = hashlib.sha256(received).digest()
+    parsed = parse_body()
+    return parsed if exchange.key else replace(parsed, errors={KEY: MALFORMED, **parsed.errors})
 
 
 def once(exchange: Exchange, unit: Callable[[], Any], now: int) -> Callable[[], Any]:
@@ -49,12 +55,12 @@ def once(exchange: Exchange, unit: Callable[[], Any], now: int) -> Callable[[], 
     return run
 
 
-async def patiently(run: Callable[[], Awaitable[Any]], monotonic: Callable[[], float]) -> Any:
+async def patiently(monotonic: Callable[[], float], run: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
     """Call `run` until no other request with its key is running. Raises InProgress after 5 seconds."""
     ends, pause = monotonic() + PATIENCE_SECONDS, FIRST_PAUSE
     while True:
         try:
-            return await run()
+            return await run(*arguments)
         except InProgress:
             if monotonic() >= ends:
                 raise

@@ -60,7 +60,7 @@ class HandlerRunner:
         builder = AnswerBuilder(call.reservation, name, nests_tracks=route.cost.nests_tracks, fragments=fragments)
         now, body = self._clock.now(), exchange.parsed and exchange.parsed.model
         query, errors = read_query(route, request, now)
-        errors = {**handling.errors(), **keys.errors(exchange), **errors}
+        errors = {**handling.errors(), **errors}
         call.resource = call.resource or (None if query is None else query.resource)
         sources = {
             **self._sources,

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from random import Random
@@ -96,8 +95,7 @@ def test_a_request_has_one_effect_whenever_the_server_is_killed(
             else:
                 os.killpg(program.process.pid, signal.SIGKILL)
     with opening.connect(store_url) as store:
-        found: Callable[[], list[str]] = lambda: [row.name for row in Playlist.select()]  # noqa: E731
-        names = store.read(found).result()
+        names = [row.name for row in store.read(lambda: list(Playlist.select())).result()]
         kept = store.read(lambda: {row.key: bytes(row.answer) for row in KeptAnswer.select()}).result()
     assert crowd.odd == []
     assert len(names) == len({*names})
