@@ -175,6 +175,8 @@ def _patterns(folded: str) -> tuple[list[str], list[str]]:
 
 def _marked(folded: str) -> str:
     """Return the text with the mark `WORD_BEGINS` before each word except the first."""
+    if folded.isascii() and folded.replace(" ", "").isalnum():  # most names; keys have single blanks
+        return folded.replace(" ", f" {WORD_BEGINS}")
     return LATER_WORD.sub(WORD_BEGINS, folded)
 
 

@@ -153,8 +153,6 @@ def _require_room(
             size = sizes.get(home, album.size)
             sizes[home] = size.plus(sign, sign * (values["image"] is None), sign * more)
     for album_id, size in sizes.items():
-        if size.tracks <= album_sizes.MOST_TRACKS and size.bytes <= album_sizes.LARGEST_ALBUM:
-            continue
         excess = AlbumSize(size.tracks, size.bytes).excess
         album = named.album if named is not None and album_id == mine else albums[album_id]
         # An album that is too large already may stay as it is.

@@ -34,6 +34,9 @@ class Size(NamedTuple):
         return Size(self.tracks + tracks, self.imageless + imageless, self.bytes + more)
 
 
+NO_SIZE = Size()
+
+
 @dataclass(slots=True)
 class Item:
     """An album or track, with the values from the rows read so far. The first row with a value for a field sets it."""
@@ -47,7 +50,7 @@ class Item:
     before: dict[str, Any] = field(default_factory=dict)  # the values of the changed fields before this batch
     added: dict[str, dict[Any, Any]] = field(default_factory=dict)  # artists of an album, genres and tags of a track
     order_before: list[int] | None = None  # the artists of the album before this batch, if their order has changed
-    size: Size = field(default_factory=Size)  # of an album
+    size: Size = NO_SIZE  # of an album
 
     def compare(self, offered: Mapping[str, Any], bits: Mapping[str, int]) -> Offer:
         """Return what the fields in `offered` would change. Those that an earlier row has set do not change.

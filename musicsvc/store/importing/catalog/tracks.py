@@ -87,7 +87,7 @@ class Tracks(Index):
         """
         artists = self._artists.of(row.artists)
         track, former = self._find(row, artists, album)
-        other = self._find_isrc(row.isrc) or self.find_former(("isrc", row.isrc))
+        other = (self._find_isrc(row.isrc) or self.find_former(("isrc", row.isrc))) if row.isrc else None
         if other is not None and other is not track:
             raise RefusedError(ISRC_TAKEN, "tracks", (row.isrc or "",))
         if track is not None and former:
