@@ -30,7 +30,7 @@ Warn = Callable[["stores.Store", Callable[[], records.Reader]], str | None]
 
 AGAIN = "Run the same command again to continue; imported rows are not added twice."
 MOST_ARTISTS = 50  # named in a line
-GARBAGE = 20_000  # objects between two collections; a batch makes as many, and hardly any of them refer to each other
+GARBAGE = 200_000  # objects between two collections; a batch makes fewer, and hardly any of them refer to each other
 
 
 class RunOptions(NamedTuple):
