@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.request import Request, urlopen
 
+import duckdb
 import pytest
 
 from musicsvc.clock import DAY, SECOND, Clock
@@ -164,19 +165,35 @@ def insights(service: Service) -> Figures:
     return Figures(data["plays"]["period"], data["listeners"]["unique"], tracks)
 
 
-async def read_page(service: Service) -> HtmlPage:
-    """Set the password of the manager with the link that the README's command printed; return the artist's page."""
+async def look(service: Service) -> tuple[HtmlPage, str]:
+    """Set the password of the manager with the link that the README's command printed, and look at the artist's page.
+
+    Return it and a share link that programs may read.
+    """
+    subject = "/insights/artist/1"
     async with page_client(service.address) as browser:
         await browser.post(service.link, {"new_password": PASSWORD})
         await browser.sign_in(MANAGER, PASSWORD)
-        return HtmlPage((await browser.get(f"/insights/artist/1?period={PERIOD}")).body)
+        page = HtmlPage((await browser.get(f"{subject}?period={PERIOD}")).body)
+        made = await browser.post(f"{subject}/share?period={PERIOD}", {"days": "9", "programs": "on"})
+    return page, service.address + re.findall(r"/reports/[\w.-]+\.[\w-]{22}", made.body.decode())[0]
 
 
-def shown(service: Service) -> Figures:
-    """Read the figures of the artist on its page."""
-    page = asyncio.run(read_page(service))
+def shown(page: HtmlPage) -> Figures:
+    """Return the figures of the artist on its page."""
     tracks = {row[0]: int(row[1]) for row in page.table("Track")}
     return Figures(int(page.figures["plays.period"]), int(page.figures["listeners.unique"]), tracks)
+
+
+def linked(link: str, folder: Path) -> tuple[int, dict[str, int]]:
+    """Read the plays of the artist and of its tracks from a share link with DuckDB."""
+    for table in ("days", "tracks"):
+        with urlopen(f"{link}.csv?table={table}") as answer:  # noqa: S310 - the server of this test
+            (folder / f"{table}.csv").write_bytes(answer.read())
+    with duckdb.connect() as connection:
+        ((plays,),) = connection.sql(f"SELECT sum(plays) FROM read_csv('{folder}/days.csv')").fetchall()
+        rows = connection.sql(f"SELECT track, plays_period FROM read_csv('{folder}/tracks.csv')").fetchall()
+    return plays, dict(rows)
 
 
 def test_what_players_report_is_in_every_figure_once(service: Service, folder: Path) -> None:
@@ -201,4 +218,6 @@ def test_what_players_report_is_in_every_figure_once(service: Service, folder: P
     until(lambda: service.pending(ben) == {} and service.pending(cleo) == {MISSING[1]: 1})
     expected = Figures(heard.total(), 2, {**heard})
     assert insights(service) == expected
-    assert shown(service) == expected
+    page, link = asyncio.run(look(service))
+    assert shown(page) == expected
+    assert linked(link, folder) == (expected.plays, expected.tracks)

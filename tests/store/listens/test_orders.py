@@ -354,7 +354,7 @@ def live(url: str, file: Path, steps: Sequence[Step]) -> None:
 def test_any_order_of_what_happens_gives_the_figures_of_a_recount(
     new_database: Callable[..., str], tmp_path: Path
 ) -> None:
-    @settings(max_examples=examples(100), deadline=None, suppress_health_check=[*HealthCheck])
+    @settings(max_examples=examples(200), deadline=None, suppress_health_check=[*HealthCheck])
     @given(STEPS)
     def run(steps: list[Step]) -> None:
         live(new_database(), tmp_path / "rows.jsonl", steps)
