@@ -29,7 +29,7 @@ from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network.acceptor import Acceptor
 from musicsvc.server.network.connection_limits import ConnectionSlots
 from musicsvc.server.network.protocol import HttpServer
-from musicsvc.server.openapi import document
+from musicsvc.server.openapi import document, listing, tools
 from musicsvc.server.pages.html import HTML_TYPE
 from musicsvc.server.peer import CrossOrigin
 from musicsvc.server.process import resources
@@ -179,6 +179,8 @@ class App:
             "drawn_reports": self._reports,
             "is_stopping": lambda: self._stopping,
             "read_metrics": self._metrics.text,
+            "tools": tools.tools,
+            "llms_text": partial(listing.llms, root),
             "openapi_document": partial(document.encoded_document, root, demo=self._demo is not None),
             **({} if self._demo is None else self._demo.sources | {"documented": DOCUMENTED}),
         }

@@ -115,8 +115,11 @@ class CrossOrigin:
     """
 
     origins: Collection[str]
-    paths: tuple[str, ...] = ("/api/",)
-    sendable: str = f"Authorization, Content-Type, {KEY}, If-None-Match, {PREFER}, X-Request-Id"
+    paths: tuple[str, ...] = ("/api/", "/mcp")
+    sendable: str = (
+        f"Authorization, Content-Type, {KEY}, If-None-Match, MCP-Protocol-Version, Mcp-Method, Mcp-Name, {PREFER},"
+        " X-Request-Id"
+    )
     readable: str = READABLE
 
     def headers(self, sent: Mapping[str, str], path: str) -> Mapping[str, str]:

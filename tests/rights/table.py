@@ -169,6 +169,7 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     f"POST {INSIGHTS}/export/pdf": ANYBODY,
     f"GET {V1}/openapi.json": ANYBODY,
     "GET /docs": ANYBODY,
+    "GET /llms.txt": ANYBODY,
     "GET /docs/{name}": {"": Right(lambda _world, _who: "page.css")},
     "GET /healthz": ANYBODY,
     "GET /readyz": ANYBODY,

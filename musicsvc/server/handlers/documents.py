@@ -20,6 +20,11 @@ def openapi(openapi_document: Callable[[], Representation]) -> Download:
     return Download.from_representation(openapi_document(), {"Cache-Control": "public, no-cache"})
 
 
+def llms(llms_text: Callable[[], bytes]) -> Download:
+    """List the documents, tools and endpoints of the service for assistants (llms.txt)."""
+    return Download(llms_text(), "text/plain; charset=utf-8", {"Cache-Control": "public, no-cache"})
+
+
 def page() -> Download:
     """Show the documentation of the API as a page for browsers."""
     return _send(PAGE)

@@ -1,10 +1,11 @@
-"""Markdown list of all endpoints: `python -m musicsvc.server.openapi.listing > docs/endpoints.md`."""
+"""Markdown list of all endpoints: `python -m musicsvc.server.openapi.listing > docs/endpoints.md`; llms.txt."""
 
 import sys
 from collections.abc import Iterable, Iterator
 
 from musicsvc.server.openapi.operations import noun, summary
-from musicsvc.server.routes.route import Access, Family, Route
+from musicsvc.server.openapi.tools import tools
+from musicsvc.server.routes.route import TOOLS, V1, Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
 
 HEAD = """# Endpoints
@@ -44,6 +45,22 @@ def _cells(route: Route) -> Iterator[str]:
     yield "" if route.limit is None else f"`{route.limit.value}`"
     yield str(route.status)
     yield summary(route)
+
+
+def llms(root: str) -> bytes:
+    """Return the list of documents, tools and endpoints for assistants (llms.txt). `root`: the URL of the service."""
+    lines = [
+        "# musicsvc",
+        "\n> A music catalog, playlist and creator-analytics API.",
+        "\n## Documents\n",
+        f"- [OpenAPI document]({root}{V1}/openapi.json): every endpoint, its parameters and answers",
+        f"- [Documentation]({root}/docs): the same as a page",
+        f"\n## Tools\n\nCalled by the Model Context Protocol with a token: POST {root}{TOOLS}\n",
+        *(f"- {name}: {each['description']}" for name, each in tools().items()),
+        "\n## Endpoints\n",
+        *(f"- {each.method} {root}{each.path}: {summary(each)}" for each in ROUTES if not each.docs.undocumented),
+    ]
+    return "\n".join([*lines, ""]).encode()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ KEY_PARAMETER: JSON = {
 
 
 def parameters(route: Route) -> list[JSON]:
-    found = [*(_of_path(route, name) for name in route.parameters), *(_of_query(route.query) if route.query else ())]
+    found = [*(_of_path(route, name) for name in route.parameters), *(of_query(route.query) if route.query else ())]
     return [*found, KEY_PARAMETER] if route.keyed else found
 
 
@@ -42,7 +42,7 @@ def _of_path(route: Route, name: str) -> JSON:
     }
 
 
-def _of_query(query: type[Query]) -> Iterator[JSON]:
+def of_query(query: type[Query]) -> Iterator[JSON]:
     schema = query.model_json_schema(schema_generator=SchemaGenerator)
     for name, field in schema["properties"].items():
         part = describe_default(field)
@@ -131,10 +131,15 @@ def body_example(route: Route, models: Models) -> Any:
     return {name: route.docs.example.get(name, part) for name, part in made.items()}
 
 
-def summary(route: Route) -> str:
-    """Return the first line of the handler's docstring without what it raises, with the noun in place of all three."""
+def sentence(route: Route) -> str:
+    """Return the first line of the handler's docstring without what it raises."""
     doc = getattr(route.handler, "func", route.handler).__doc__ or ""  # of a handler with given arguments: its own
-    text = doc.partition("\n")[0].partition(" Raises ")[0].removesuffix(".")
+    return doc.partition("\n")[0].partition(" Raises ")[0].removesuffix(".")
+
+
+def summary(route: Route) -> str:
+    """Return the same with the noun in place of all three."""
+    text = sentence(route)
     article = "an" if route.docs.noun.startswith("a") else "a"
     return text.replace("a track, album or artist", f"{article} {route.docs.noun}") if route.docs.noun else text
 

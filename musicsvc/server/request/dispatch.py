@@ -28,6 +28,7 @@ from musicsvc.server.request.parameters import preferences
 from musicsvc.server.request.rendering import Renderer
 from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.request.sessions import Sessions, wants_page
+from musicsvc.server.request.tools import Tools
 from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, represent_json
@@ -108,14 +109,21 @@ class Dispatcher:
         self._sessions = Sessions(settings, store, clock, limiter)
         self._renderer = Renderer(settings.server.base_path, executors, self._sessions)
         of_pages = self._sessions, self._renderer, self.answer_cache.reader
-        self._pages = Pages(clock, limiter, self._bodies, uploads, self._runner, *of_pages)
+        pages = Pages(clock, limiter, self._bodies, uploads, self._runner, *of_pages)
         self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
         self._unready = ThrottledWarning()  # probes repeat for as long as the fault lasts
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
+        self._apart: dict[Family, Pages | Tools] = {Family.PAGE: pages, Family.TOOLS: self._tools(routes, sources)}
         self.answer_memory = self._runner.memory
         self.first_steps = FirstSteps(self._admit, self._find, clock, self._request_id, self._notify)
         first = self.first_steps.offer, self._note_unreadable, self._identify, self._process
         self.stages = Stages(*first, self._admit, self._receive, self._answer, self._respond)
+
+    def _tools(self, routes: Sequence[Route], sources: Mapping[str, Any]) -> Tools:
+        origins, limiter = self._settings.server.cors_origins, self._authenticator.limiter
+        tools = Tools(routes, origins, sources, self._clock, self._runner, limiter)
+        tools.attach(self._receive, self._public, self._notify)
+        return tools
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""
@@ -299,8 +307,9 @@ class Dispatcher:
         route, call = exchange.head.route, exchange.call
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
-        if route.family is Family.PAGE:
-            return await self._pages.answer(exchange)
+        apart = self._apart.get(route.family)
+        if apart is not None:
+            return await apart.answer(exchange)
         handling = _judge(exchange)
         found = self._find(exchange)
         caching = route.caching(anonymous=call.caller is None) if call.method in SAFE else None

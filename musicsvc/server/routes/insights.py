@@ -32,7 +32,7 @@ from musicsvc.store.plays.subjects import Subject
 FOUND = Docs(raises=(404,))
 EXPORT = f"{INSIGHTS}/export"
 Counting = Cost(Runs.FIGURES, replica=True)
-Managed = partial(Route, "GET", family=Family.INSIGHTS, cost=Counting, docs=EXTENSION)
+Managed = partial(Route, "GET", family=Family.INSIGHTS, cost=Counting)
 Exporting = partial(
     Route,
     family=Family.INSIGHTS,
@@ -62,24 +62,28 @@ def insight(of: Kind, path: str, handler: Callable[..., Any], **more: Any) -> Ro
     return Route("GET", of.path + path, handler, **row)
 
 
-def each(of: Kind, path: str, handler: Callable[..., Any], *, extension: bool = False, **more: Any) -> Route:
+def each(
+    of: Kind, path: str, handler: Callable[..., Any], *, extension: bool = False, tool: str = "", **more: Any
+) -> Route:
     """Return the row of an endpoint whose handler serves tracks, albums and artists."""
-    return insight(of, path, handler, docs=Docs(extension=extension, noun=of.noun), **more)
+    return insight(of, path, handler, docs=Docs(extension=extension, noun=of.noun, tool=tool), **more)
 
 
 def figures_of(of: Kind, answer: type[BaseModel]) -> Sequence[Route]:
     return (
-        each(of, "", insights.show, answer=answer),
-        each(of, "/charts", insights.chart, answer=Found[Chart]),
+        each(of, "", insights.show, answer=answer, tool="figures"),
+        each(of, "/charts", insights.chart, answer=Found[Chart], tool="chart"),
     )
 
 
 def listening_of(of: Kind) -> Sequence[Route]:
     return (
-        each(of, "/listening", listening.listening, answer=Found[Listening], extension=True),
+        each(of, "/listening", listening.listening, answer=Found[Listening], extension=True, tool="listening"),
         each(of, "/hours", listening.hours, answer=Found[Hours], extension=True),
         each(of, "/milestones", listening.milestones, answer=Found[Milestones], extension=True),
-        each(of, "/explain", insights.explain, answer=Found[Explanation], extension=True, cost=Counting),
+        each(
+            of, "/explain", insights.explain, answer=Found[Explanation], extension=True, tool="explain", cost=Counting
+        ),
     )
 
 
@@ -96,10 +100,11 @@ ROUTES: tuple[Route, ...] = (
     *listening_of(ARTIST),
     Route("GET", f"{INSIGHTS}/missing-tracks", listens.list_missing, family=Family.INSIGHTS,
           answer=Found[MissingTracks], docs=EXTENSION, cost=Cost(replica=True)),
-    Managed(f"{INSIGHTS}/find", insights.find, answer=Found[FoundOfManager]),
+    Managed(f"{INSIGHTS}/find", insights.find, answer=Found[FoundOfManager], docs=replace(EXTENSION, tool="find")),
     Managed(f"{INSIGHTS}/compare", insights.compare, answer=Found[Comparison], private=True,
-            docs=Docs(extension=True, raises=(404,))),
-    Managed(f"{INSIGHTS}/movers", insights.list_movers, answer=Found[Movers]),
+            docs=replace(FOUND, extension=True, tool="compare")),
+    Managed(f"{INSIGHTS}/movers", insights.list_movers, answer=Found[Movers],
+            docs=replace(EXTENSION, tool="movers")),
     Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, answer=Formats,
           cost=Cost(Runs.CONSTANT)),
     Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), docs=replace(FOUND, media="text/csv")),

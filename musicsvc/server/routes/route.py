@@ -19,11 +19,9 @@ from musicsvc.server.schemas.fields import MAX_ID, Body, Pages, Query, parse_id
 from musicsvc.store.accounts.tokens import Identity
 
 V1 = "/api/v1"  # the beginning of the paths of the API
-INSIGHTS = f"{V1}/producer-intelligence/insights"
-LISTENS = "/1/"  # the beginning of the paths of ListenBrainz
-ACCESS_REQUESTS = f"{V1}/access-requests"
-SAFE = ("GET", "HEAD")
-JSON_MEDIA = "application/json"
+INSIGHTS, ACCESS_REQUESTS = f"{V1}/producer-intelligence/insights", f"{V1}/access-requests"
+TOOLS, LISTENS = "/mcp", "/1/"  # the path of MCP, and the beginning of those of ListenBrainz
+SAFE, JSON_MEDIA = ("GET", "HEAD"), "application/json"
 # Parameters of a handler whose responses depend on nothing but the request, the caller and the database.
 CACHEABLE = {"subject", "query", "caller", "site", "answer"}
 ME = "me"  # stands for the caller in a path
@@ -54,11 +52,12 @@ class Access(Enum):
 
 
 class Family(Enum):
-    """The form of responses and errors: JSON, general, of insights, or as ListenBrainz has it; a page, a plain file."""
+    """The form of responses and errors: JSON, general, of insights, as ListenBrainz or MCP has it; a page, a file."""
 
     GENERAL = auto()
     INSIGHTS = auto()
     LISTENS = auto()
+    TOOLS = auto()
     PAGE = auto()
     PLAIN = auto()
 
@@ -198,7 +197,7 @@ class Docs:
     - `extension`: goes beyond the original specification; `undocumented`: absent from the document.
     - `raises`: further error statuses (404, 409, 422), which other fields of the route do not imply.
     - `example`: by name, examples of path parameters and body fields that replace those of the schemas.
-    - `noun`: track, album or artist, if the handler serves all three.
+    - `noun`: track, album or artist, if the handler serves all three. `tool`: the name that assistants call it by.
     """
 
     extension: bool = False
@@ -206,6 +205,7 @@ class Docs:
     raises: Collection[int] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
     noun: str = ""
+    tool: str = ""
     media: str = JSON_MEDIA
 
 
@@ -321,8 +321,8 @@ class Route:
 
     @property
     def needs_write_scope(self) -> bool:
-        """Whether a token needs the scope `read-write`: not for GET, HEAD and exports."""
-        return self.method not in SAFE and self.limit is not RateLimit.EXPORTS
+        """Whether a token needs the scope `read-write`: not for GET, HEAD, exports and tools."""
+        return self.method not in SAFE and self.limit is not RateLimit.EXPORTS and self.family is not Family.TOOLS
 
     @property
     def demo(self) -> bool:

@@ -12,7 +12,7 @@ from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
 
 # tests/rights/pages.py is about pages; what players use takes other tokens (tests/server/handlers/test_listens.py).
-API = [route for route in ROUTES if route.family not in {Family.PAGE, Family.LISTENS}]
+API = [route for route in ROUTES if route.family not in {Family.PAGE, Family.LISTENS, Family.TOOLS}]
 CELLS = [(route, case, right) for route in API for case, right in RIGHTS.get(key(route), {}).items()]
 
 

@@ -78,7 +78,7 @@ CONSTANT = {f"GET {V1}/cover-art/templates", f"GET {EXPORT}/formats", f"GET {V1}
 
 def shows_rows(route: Route) -> bool:
     """Return whether an answer of this read can have rows."""
-    if route.writes or route.family in {Family.PLAIN, Family.PAGE, Family.LISTENS}:
+    if route.writes or route.family in {Family.PLAIN, Family.PAGE, Family.LISTENS, Family.TOOLS}:
         return False
     return route.answer is None or '"array"' in json.dumps(route.answer.model_json_schema())
 

@@ -22,6 +22,8 @@ SOURCES = {
     "is_stopping",
     "read_metrics",
     "openapi_document",
+    "tools",
+    "llms_text",
     "subject",
     "prepared",
     "answer",
