@@ -350,7 +350,7 @@ class _Runner(Generic[Row]):
         """Return the invalid rows of the batch, and those that were refused when it was written, in order."""
         found = []
         place = 0
-        for each in batch:
+        for each in batch if outcome.refused else [each for each in batch if isinstance(each, Refusal)]:
             if isinstance(each, Refusal):
                 found.append(each)
             elif not isinstance(each, str):

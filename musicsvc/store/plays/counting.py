@@ -168,20 +168,25 @@ def _by_day(
     """Return packed plays and numbers of own plays by keys of days of tracks and of all that these count for."""
     new: dict[int, bytes] = defaultdict(bytes)
     new_own = Counter[int]()
+    lengths, pack = played.lengths, counts.pack
     for slot, track, listener, duration_ms in map(COUNTED, plays):
         key = DAY_0 + (slot // SLOTS_PER_DAY << REST_BITS) + track
-        new[key] += counts.pack(slot, listener, duration_ms, played.lengths[track])
+        new[key] += pack(slot, listener, duration_ms, lengths[track])
         if listener in own:
             new_own[key] += 1
+    others = {track: _others(track, played) for track in played.lengths}
     for key, some in [*new.items()]:
-        track = key & LAST_ID
-        day = key - FIRST_OF_TRACKS - track
-        others = [day + FIRST_OF_ARTISTS + artist for artist in played.artists[track]]
-        others += [day + FIRST_OF_ACCOUNTS + account for account in played.accounts[track]]
-        if (album := played.albums[track]) is not None:
-            others.append(day + FIRST_OF_ALBUMS + album)
-        for other in others:
-            new[other] += some
+        for apart in others[key & LAST_ID]:
+            new[key + apart] += some
             if new_own:
-                new_own[other] += new_own[key]
+                new_own[key + apart] += new_own[key]
     return new, new_own
+
+
+def _others(track: int, played: subjects.PlayedTracks) -> list[int]:
+    """Return how far the keys of all that plays of a track count for are from that of the track."""
+    found = [FIRST_OF_ARTISTS + artist for artist in played.artists[track]]
+    found += [FIRST_OF_ACCOUNTS + account for account in played.accounts[track]]
+    if (album := played.albums[track]) is not None:
+        found.append(FIRST_OF_ALBUMS + album)
+    return [first - FIRST_OF_TRACKS - track for first in found]
