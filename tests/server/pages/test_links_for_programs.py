@@ -206,6 +206,7 @@ async def test_programs_ask_again_and_keep_what_they_have(world: World) -> None:
         answer = await read(world, path)
         tag = answer.headers["ETag"]
         assert answer.headers["Cache-Control"] == "private, max-age=60"
+        assert answer.headers["X-Robots-Tag"] == "noindex"  # as the page says in its head
         assert not answer.body.startswith(b"\xef\xbb\xbf")
         known = await read(world, path, **{"If-None-Match": tag})
         assert (known.status, known.body, known.headers["ETag"]) == (304, b"", tag)

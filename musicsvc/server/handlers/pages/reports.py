@@ -25,7 +25,7 @@ from musicsvc.wording import quantity
 
 CSV, JSON_FILE, SVG = "csv", "json", "svg"  # endings of links that programs read
 TYPES = {CSV: FORMATS["csv"].media_type, JSON_FILE: JSON_TYPE, SVG: "image/svg+xml"}
-FOR_PROGRAMS = {"Cache-Control": "private, max-age=60"}
+FOR_PROGRAMS = {"Cache-Control": "private, max-age=60", "X-Robots-Tag": "noindex"}
 NO_TABLE = "This link has no table {}. It has {}."
 NO_BADGE = "A comparison has no badge. Share one of its parts."
 
