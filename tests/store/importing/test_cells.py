@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from musicsvc.store.importing.cells import codes, dates, durations, names, numbers, times, words
 from musicsvc.store.importing.cells.listing import KINDS
-from musicsvc.store.importing.cells.notations import Notation, PartlyError, Sample
+from musicsvc.store.importing.cells.notations import Notation, Parse, PartlyError, Sample
 
 FITS = {"date": dates.fit, "time": times.fit, "duration": durations.fit}
 DEFAULTS = {"date": dates.day, "time": times.instant, "duration": durations.milliseconds}
@@ -212,3 +212,21 @@ def test_absolute_addresses_are_taken(url: str) -> None:
 def test_other_addresses_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"URL|longer"):
         names.url(url)
+
+
+@given(
+    some.lists(
+        some.from_regex(r"2026-0[1-3]-[0-3][0-9][T ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](Z|\+01:00|)", fullmatch=True)
+    )
+)
+def test_a_time_means_the_same_whether_its_hour_was_read_or_not(cells: list[str]) -> None:
+    fitted = times.fit(Sample([(2, "2026-01-31T12:00:07Z")])).parse
+    for cell in cells * 2:
+        assert said(fitted, cell) == said(times.instant, cell)
+
+
+def said(parse: Parse, cell: str) -> object:
+    try:
+        return parse(cell)
+    except ValueError as error:
+        return str(error)
