@@ -10,9 +10,10 @@ from musicsvc.store.migrations.baseline.list_blocks import DIVIDE, LISTS
 
 oldest_program = "0.1.0"
 
-# Each row that is added to a long list changes a block, which asked 16 triggers whether it is too large.
+# Each row that is added to a long list changes a block, which asked 17 triggers whether it is too large or empty.
 DIVIDE_ANY = """
-    CREATE TRIGGER list_block_divide AFTER UPDATE OF size ON list_block WHEN NEW.size > 4096 BEGIN
+    CREATE TRIGGER list_block_divide AFTER UPDATE OF size ON list_block
+    WHEN NEW.size > 4096 OR (NEW.size = 0 AND (NEW.first_key, NEW.first_id) > (0, 0)) BEGIN
         DELETE FROM list_block WHERE list = NEW.list AND owner = NEW.owner
             AND first_key = NEW.first_key AND first_id = NEW.first_id;
         {divide}
@@ -25,6 +26,7 @@ def up(migrator, db):
         return
     db.execute_sql("CREATE INDEX name_change_added ON name_change (id, source) WHERE name IS NULL")
     make_triggers(db)
+    db.execute_sql("DROP TRIGGER list_block_empty")
     divide = ""
     for number, (table, owner, key, row_id, _) in LISTS.items():
         db.execute_sql(f"DROP TRIGGER list_{number}_divide")

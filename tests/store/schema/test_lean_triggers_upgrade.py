@@ -45,6 +45,14 @@ def test_long_lists_are_divided_and_changes_told_as_before(new_database: Callabl
         assert len(found) > len(sizes) >= 2
         assert max(found) <= LONGEST
         assert store.read(list_blocks.differences).result() == []
+        store.write(lambda: TrackArtist.delete().where(TrackArtist.track > LONGEST).execute()).result()
+        kept = [
+            size
+            for number, size in store.read(lambda: fetch(BLOCKS)).result()
+            if number == list_blocks.ARTIST_TRACKS.number
+        ]
+        assert (min(kept) > 0, sum(kept)) == (True, LONGEST)
+        assert store.read(list_blocks.differences).result() == []
         assert store.read(schema.problems).result() == []
 
 
