@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from musicsvc.clock import DAY, MINUTE
 from musicsvc.server.routes.route import Route
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
@@ -13,7 +14,9 @@ from musicsvc.store.editing import offers
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Album, Artist, Track, User
+from musicsvc.store.listens import matching, receiving
+from musicsvc.store.listens.matching import Listen
+from musicsvc.store.models import Album, Artist, PendingListen, Track, User
 from musicsvc.store.plays.periods import day_of, to_date, window
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from musicsvc.store.security import sessions
@@ -54,6 +57,7 @@ def load(now: int) -> Sample:
     offers.create(other, demo.email, (), now=now)
     offer = offers.received(demo.id, now=now)[0].id
     offers.create(demo, f"{'w' * 60}@{'w' * 60}.test", (), now=now)
+    hear(demo, now)
     return Sample(
         sessions.create(users.get(demo.id), address="127.0.0.1", agent="Tests/1.0", now=now),
         {
@@ -65,6 +69,25 @@ def load(now: int) -> Sample:
             "/reports/{link}": share_links.address(report.id, report.created_at, Site("")).rpartition("/")[2],
         },
     )
+
+
+def hear(demo: User, now: int) -> None:
+    """Connect a player of the account, which reported listens. Five other accounts lack tracks by its artists, too."""
+    player = tokens.identify(tokens.digest(tokens.create(demo, "Navidrome at home", scope=tokens.LISTEN, now=now)[1]))
+    assert player is not None
+    names = [("Ann Example", "Morning"), ("W" * 120, "M" * 200), ("Cleo Example & Ben Example", "Night")]
+    listens = [
+        Listen(now - (place + 2) * 40 * MINUTE, *names[place % 4 % 3], "First Light", platform="navidrome")
+        for place in range(11)
+    ]
+    late = [listens[0]._replace(played_at=now - 15 * DAY), listens[1]._replace(title="Noon", release=None)]
+    receiving.receive([*listens, *late], [None] * 13, now=now, actor=player, accepted=True, daily=600)
+    managed = Artist.get(Artist.manager == demo.id).name
+    missing = [Listen(now, managed, title) for title in ("Evening", "N" * 200)]
+    columns = ("artist", "title", "names", "artist_key", "user", "slot", "played_at", "received_at")
+    for account in range(1_000, 1_005):
+        rows = [(each.artist, each.title, *matching.keys(each), account, 1, now, now) for each in missing]
+        PendingListen.insert_many(rows, columns).execute()
 
 
 def checked_file(user: int, name: str, now: int) -> int:

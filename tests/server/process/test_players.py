@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +17,11 @@ import pytest
 
 from musicsvc.clock import DAY, SECOND, Clock
 from tests.support.command import run_in_process
+from tests.support.generated_clients import CLIENTS, PYTHON
 from tests.support.html_page import HtmlPage
 from tests.support.page_client import page_client
 from tests.support.players import Heard, Supysonic, offline_queue, require, supysonic
+from tests.support.preloaded import given_environment
 from tests.support.program import Program, is_running, until
 from tests.support.reserved_port import reserved_port
 from tests.test_readme import BLOCKS, commands
@@ -160,7 +163,10 @@ def send(service: Service, token: str, parts: list[list[Heard]]) -> None:
 
 def insights(service: Service) -> Figures:
     """Read the figures of the artist by the API."""
-    data = service.get(f"producer-intelligence/insights/artists/1?period={PERIOD}", service.token)["data"]
+    return figures(service.get(f"producer-intelligence/insights/artists/1?period={PERIOD}", service.token)["data"])
+
+
+def figures(data: Any) -> Figures:
     tracks = {row["name"]: row["plays"]["period"] for row in data["top_tracks"]}
     return Figures(data["plays"]["period"], data["listeners"]["unique"], tracks)
 
@@ -196,6 +202,24 @@ def linked(link: str, folder: Path) -> tuple[int, dict[str, int]]:
     return plays, dict(rows)
 
 
+def told(service: Service) -> Figures:
+    """Ask for the figures of the artist with the official client of assistants."""
+    if not [*PYTHON.parent.glob("lib/python*/site-packages/mcp")]:
+        pytest.skip("the client of assistants is not installed (tests/clients/install): all before it holds")
+    command: list[str | Path] = [
+        PYTHON / "python",
+        CLIENTS / "assistant.py",
+        f"{service.address}/mcp",
+        service.token,
+        "auto",
+    ]
+    asked = json.dumps([["figures", {"kind": "artist", "id": 1, "period": PERIOD}]])
+    done = subprocess.run(command, input=asked, env=given_environment(), capture_output=True, text=True, check=True)
+    ((failed, _, structured),) = json.loads(done.stdout)["results"]
+    assert not failed
+    return figures(structured["data"])
+
+
 def test_what_players_report_is_in_every_figure_once(service: Service, folder: Path) -> None:
     begin = (Clock().now() - 3 * DAY) // SECOND
     bring(folder, KNOWN)
@@ -221,3 +245,4 @@ def test_what_players_report_is_in_every_figure_once(service: Service, folder: P
     page, link = asyncio.run(look(service))
     assert shown(page) == expected
     assert linked(link, folder) == (expected.plays, expected.tracks)
+    assert told(service) == expected

@@ -1,7 +1,7 @@
 """The pages to connect a player, and of listens that match no track."""
 
 from musicsvc.clock import MINUTE
-from musicsvc.errors import Invalid
+from musicsvc.errors import Failure, Invalid
 from musicsvc.server.handlers.pages import developers
 from musicsvc.server.handlers.pages.developers import WRONG
 from musicsvc.server.schemas.pages.listens import ListensQuery, NameForm, PlayerForm
@@ -62,7 +62,10 @@ def show_listens(query: ListensQuery, caller: SessionIdentity) -> View:
 
 def name(subject: int, body: NameForm, caller: SessionIdentity, now: int) -> Redirect:
     """Count pending listens as plays of the track that the form names. Raises Invalid if there is no such track."""
-    track = names.find_id("track", body.track)
+    try:
+        track = names.find_id("track", body.track)
+    except Failure as error:  # none or several have this name
+        raise Invalid({"track": str(error)}) from error
     if tracks.missing([track]):
         raise Invalid({"track": "There is no such track."})
     pending.name(subject, track, actor=caller, now=now)
