@@ -22,6 +22,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from tests.conftest import NOW
 from tests.server.handlers.test_agreement import NOUNS, two_years
+from tests.server.handlers.test_managed import fall_behind
 from tests.server.jobs.test_activity_writer import logged
 from tests.support.generated_clients import CLIENTS, PYTHON
 from tests.support.listening_world import Catalog, catalog
@@ -237,6 +238,20 @@ async def test_origins_limits_and_log_are_those_of_the_api(store: Store) -> None
     assert rows["GET", f"{INSIGHTS}/find", 200, None, False] == 1
     assert rows["GET", f"{INSIGHTS}/compare", 403, names, True] == 1
     assert [rows["POST", "/mcp", status, None, False] for status in (200, 403, 429)] == [4, 1, 1]
+
+
+async def test_a_call_for_which_there_is_no_room_says_so_and_counts_toward_no_limit(store: Store) -> None:
+    clock = StoppedClock()
+    own = store.write(lambda: catalog(clock.now())).result()
+    store.write(lambda: own.add_plays([(own.tracks[0], clock.now() - 1, "somebody")])).result()
+    store.write(lambda: fall_behind(own.tracks[0])).result()
+    settings = Settings(limits=Limits.model_validate({"local": True, "token": "3/minute"}))
+    async with running(store, clock, settings) as anonymous:
+        client = anonymous.holding(own.token)
+        for _ in range(5):
+            told = await refusal(client, "explain", kind="track", id=own.tracks[0])
+            assert told["message"] == "New plays are being counted. Try again in a second."
+        assert (await send(client, "ping")).headers["X-RateLimit-Remaining"] == "2"
 
 
 def questions(made: Catalog) -> list[tuple[str, dict[str, Any], str, str]]:
