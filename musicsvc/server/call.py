@@ -19,6 +19,7 @@ from musicsvc.server.shapes.envelope import Representation
 from musicsvc.store.rate_limits.window import Hit
 
 BUSY = "busy"
+CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the response
 REQUEST_SECONDS = 8.0  # for all units of work of a request
 ACCEPTED, FAILED_SIGN_IN = "accepted", "failed_sign_in"  # in `Call.tally`; all else there are reasons of refused plays
 

@@ -22,7 +22,7 @@ from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound, TooLarge, Unauthenticated, Unavailable
 from musicsvc.server.access.authentication import Authenticator, token_of
-from musicsvc.server.call import Call, Exchange, Head
+from musicsvc.server.call import CLIENT_CLOSED, Call, Exchange, Head
 from musicsvc.server.demo import faults
 from musicsvc.server.demo.faults import Break, Dribble, Injection, Refusal, Slow
 from musicsvc.server.demo.recording import GIVEN, Recorder
@@ -30,7 +30,7 @@ from musicsvc.server.demo.rules import SEED, Rules
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.peer import PREFER, CrossOrigin
 from musicsvc.server.request.bodies import TOO_LARGE
-from musicsvc.server.request.dispatch import CLIENT_CLOSED, Stages
+from musicsvc.server.request.dispatch import Stages
 from musicsvc.server.request.first_steps import Connection
 from musicsvc.server.request.parameters import preferences
 from musicsvc.server.responses.responses import NOT_MODIFIED, Prepared, Reply, prepare, send, send_pieces, stream

@@ -15,7 +15,7 @@ from musicsvc.config import Settings
 from musicsvc.errors import Failure, Overloaded, TooMany, Unavailable
 from musicsvc.server import request_id as request_ids
 from musicsvc.server.access.authentication import Authenticator
-from musicsvc.server.call import BUSY, Call, Exchange, Head, Observer
+from musicsvc.server.call import BUSY, CLIENT_CLOSED, Call, Exchange, Head, Observer
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.peer import HSTS, PREFER, VARY, CrossOrigin, Peer, PeerResolver, require_https
@@ -47,7 +47,6 @@ log = logging.getLogger("musicsvc")
 RANDOM_BITS = 36  # of the 96 of a request id, after the time
 INTERNAL = 500
 REPEAT_SECONDS = 10.0  # between two warnings
-CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the response
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from yarl import URL
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure, Forbidden, Invalid, Malformed, NotFound, Overloaded
 from musicsvc.server.access.rate_limits import RateLimiter
-from musicsvc.server.call import BUSY, Call, Exchange, Head, Observer
+from musicsvc.server.call import BUSY, CLIENT_CLOSED, Call, Exchange, Head, Observer
 from musicsvc.server.handlers.tools import NEWEST, REVISIONS
 from musicsvc.server.request.running import HandlerRunner, read_query
 from musicsvc.server.responses import errors
@@ -30,6 +30,8 @@ PARSE_ERROR, NO_REQUEST, NO_METHOD, BAD_PARAMS, MISMATCH, NO_REVISION = -32700, 
 CALL = "tools/call"
 META = "io.modelcontextprotocol/"
 ACCEPTED = Reply(Representation(b"", "text/plain", "", compressible=False), 202)
+BEFORE_DATA = b'{"success":true,"data":'  # in an answer of the endpoints
+COPIES = 4  # of the data of a result, while it is made
 OF_KINDS = "Must be one of: track, album, artist."
 
 
@@ -144,6 +146,7 @@ class Tools:
     async def _run(self, exchange: Exchange, route: Route, subject: str, query: str) -> JSON:
         """Run the endpoint, and note the call like a request of its own. Raises a Failure that the endpoint raises."""
         call = copy.copy(exchange.call)
+        call.reservation = exchange.call.reservation = room = self._runner.memory.reservation(call.address, call.holder)
         call.method, call.route, call.counted, call.began = "GET", route, (), self._clock.monotonic()
         values = dict.fromkeys(route.parameters, subject)
         call.resource = None if route.subject is None else route.subject.resource(*values.values())
@@ -152,21 +155,23 @@ class Tools:
         inner.head = Head(inner.request.raw_path, route, values, exchange.head.credentials, call.resource, {})
         inner.given = {"now": self._clock.now()}
         read, _ = read_query(route, inner.request, inner.given["now"])
-        call.status = errors.status_of(Failure(""))
+        call.status = CLIENT_CLOSED
         try:
-            found = orjson.loads(b"".join((await self._runner.run(inner)).pieces))["data"]
-            call.status = route.status
-        except Failure as failure:
-            call.status, call.refused_by = errors.status_of(failure), BUSY if isinstance(failure, Overloaded) else None
+            found = b"".join((await self._runner.run(inner)).pieces)[len(BEFORE_DATA) : -1]
+            room.resize(COPIES * len(found))
+            call.status, call.size = route.status, len(found)
+        except Exception as error:
+            call.status = errors.status_of(error if isinstance(error, Failure) else Failure(""))
+            call.refused_by = BUSY if isinstance(error, Overloaded) else None
             raise
         finally:
-            exchange.call.reservation = call.reservation
             call.milliseconds = (self._clock.monotonic() - call.began) * 1000
             self._notify(call)
         period = read.window(inner.given["now"]) if isinstance(read, Period) else None
         chosen: JSON = {} if period is None else dashboards.chosen_by(period)
         page = f"{self._sources['site'].root}{_page(route, subject, read, chosen)}"
-        return {"data": found, "page": page} | ({} if period is None else {"period": insights.period(period)})
+        dates: JSON = {} if period is None else {"period": insights.period(period)}
+        return {"data": orjson.Fragment(found), "page": page} | dates
 
 
 def _check_revision(message: Message, headers: Mapping[str, str]) -> bool:

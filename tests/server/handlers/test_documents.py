@@ -1,12 +1,16 @@
 """The page that shows the OpenAPI document."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from musicsvc.server.openapi.tools import tools
+from musicsvc.server.routes.table import ROUTES
 from tests.support.serving import Client
 from tests.support.shared_server import on_shared_loop
 
+DOCS = Path(__file__).parents[3] / "docs"
 pytestmark = [pytest.mark.only_on("sqlite"), on_shared_loop]  # the same over either database
 
 
@@ -23,6 +27,19 @@ async def test_the_page_needs_no_token_and_nothing_from_elsewhere(member: Client
         if not name.startswith("data:"):
             assert ":" not in name
             assert (await member.get(f"/{name}")).status == (303 if name == "settings/developers" else 200), name
+
+
+async def test_assistants_find_documents_tools_and_endpoints_in_a_text(member: Client) -> None:
+    answer = await member.holding(None).get("/llms.txt")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    text = answer.body.decode()
+    for address in re.findall(r"\]\((\S+)\)", text):
+        assert (await member.get(address)).status == 200, address
+    assert re.findall(r"^- (\w+): ", text, re.MULTILINE) == [*tools()]
+    listed = re.findall(rf"^- ([A-Z]+) {re.escape(member.root)}(/\S*): ", text, re.MULTILINE)
+    assert listed == [(route.method, route.path) for route in ROUTES if not route.docs.undocumented]
+    described = re.findall(r"^\| `(\w+)` \|", (DOCS / "assistants.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(described) == sorted(tools())
 
 
 async def test_the_page_has_no_script_in_its_text(member: Client) -> None:
