@@ -1,4 +1,4 @@
-"""What of an OpenAPI document would break the clients of an earlier one."""
+"""Finds what of an OpenAPI document would break the clients of an earlier one."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
