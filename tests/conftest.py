@@ -5,6 +5,7 @@ import copy
 import gc
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -20,6 +21,7 @@ from pytest_aiohttp import AiohttpClient
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.config import Settings
 from musicsvc.server.openapi import document as openapi
+from musicsvc.server.request import executors
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
@@ -55,6 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start PostgreSQL once per run: in this process, or in the controller of xdist."""
     if config.getoption("--long"):
         hypothesis.settings.load_profile("long")
+    # Each worker, and each program that a test starts, would compile every module again.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # A command that lowers its own priority would lower that of all tests after it in this process.
+    executors.NICENESS = 0
     # aiohttp reads the certificates of the system when it is imported, a fifth of the time; no test connects to others.
     os.environ.setdefault("SSL_CERT_FILE", os.devnull)
     room = postgres.room()
@@ -78,6 +85,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[ADDRESS] = f"missing: {error}"
     else:
         config.stash[ADDRESS] = str(config.stash[SERVER].folder)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Give the workers of xdist neighbouring tests, so that few fixtures of modules are made in each, if not told."""
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
 
 
 @pytest.hookimpl(optionalhook=True)
