@@ -262,7 +262,7 @@ class FoundRow(Answer):
 
 
 class FoundOfManager(Answer):
-    """What the caller manages and the text matches: by code first, then by name, at most ten of each kind."""
+    """Artists, albums and tracks of the caller that match: by code first, then by name, ten of each kind at most."""
 
     artists: list[FoundRow] = Field(max_length=10)
     albums: list[FoundRow] = Field(max_length=10)
@@ -306,7 +306,7 @@ class Mover(Answer):
 
 
 class Movers(Answer):
-    """What the caller manages whose plays grew or fell most, the largest difference first."""
+    """Managed tracks, albums or artists whose plays grew or fell most, the largest difference first."""
 
     period: Period
     up: list[Mover] = Field(max_length=50)

@@ -1,4 +1,4 @@
-"""What an account manages whose plays grew or fell most, and its tracks that have reached a milestone."""
+"""Managed tracks, albums or artists whose plays grew or fell most, and tracks that have reached a milestone."""
 
 import heapq
 from collections import defaultdict

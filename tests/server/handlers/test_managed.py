@@ -1,4 +1,4 @@
-"""What an account manages is found, compared, explained and ranked with the figures of the other endpoints."""
+"""Managed subjects are found, compared, explained and ranked with the figures of the other endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is bounded: pending listens of an account and of all, and their age; what is refused is counted and named."""
+"""Bounds of pending listens: of an account, of all, and of their age; refused ones are counted and named."""
 
 from collections import Counter
 from functools import partial
