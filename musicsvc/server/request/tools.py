@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import orjson
-from yarl import URL
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure, Forbidden, Invalid, Malformed, NotFound, Overloaded
@@ -151,7 +150,7 @@ class Tools:
         values = dict.fromkeys(route.parameters, subject)
         call.resource = None if route.subject is None else route.subject.resource(*values.values())
         inner = Exchange(call, exchange.peer)
-        inner.request = exchange.request.clone(method="GET", rel_url=URL(f"{route.path}?{query}", encoded=True))
+        inner.request = exchange.request.clone(method="GET", rel_url=f"{route.path}?{query}")
         inner.head = Head(inner.request.raw_path, route, values, exchange.head.credentials, call.resource, {})
         inner.given = {"now": self._clock.now()}
         read, _ = read_query(route, inner.request, inner.given["now"])
