@@ -92,7 +92,14 @@ def bind(function: Callable[..., Any], names: Sequence[str] | None = None) -> Bo
     `names`: the names of the parameters; by default, they are read from the signature.
     """
     names = [each.name for each in signature(function)] if names is None else names
-    return lambda sources: function(**{name: sources[name] for name in names})
+
+    def call(sources: Mapping[str, Any]) -> Any:
+        try:
+            return function(**{name: sources[name] for name in names})
+        except StopIteration as error:  # no future takes it, so whoever waits for the response would wait for ever
+            raise RuntimeError("There is no next item.") from error
+
+    return call
 
 
 class Subject:

@@ -66,6 +66,12 @@ def test_arguments_are_taken_by_name_and_a_missing_one_is_an_error() -> None:
         call({"now": 1})
 
 
+def test_an_iterator_that_ends_in_a_handler_is_an_error_and_not_a_response_that_never_comes() -> None:
+    call = bind(lambda: next(iter(())))
+    with pytest.raises(RuntimeError, match="no next item"):
+        call({})
+
+
 def test_a_subject_is_found_by_an_id_or_by_a_text_for_its_actor_and_at_a_time() -> None:
     def by_id(number: int, *, actor: str) -> tuple[int, str]:
         return number, actor
