@@ -18,6 +18,7 @@ from musicsvc.store.importing.refused_rows import RefusedRows
 from musicsvc.store.importing.summary import Refusal
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.cli.conftest import Json, Run
+from tests.support.bounds import Bounds
 from tests.support.command import run_in_process
 from tests.support.open_files import open_files
 from tests.support.workbooks import write_xlsx
@@ -221,11 +222,11 @@ def test_the_reader_of_a_file_of_refused_rows_closes_the_imported_file(tmp_path:
 @pytest.mark.usefixtures("run")
 def test_a_file_that_breaks_off_leaves_what_was_refused_before(tmp_path: Path) -> None:
     file, target = tmp_path / "rows.csv", tmp_path / "refused.csv"
-    rows = "".join(f"S{number},A,{LONG if number == 7 else number}\n" for number in range(1200))
+    rows = "".join(f"S{number},A,{LONG if number == 7 else number}\n" for number in range(2600))
     file.write_bytes(b"track,artist,external_id\n" + rows.encode() + "宇多田,A,90\n".encode("shift_jis"))
     done = run_in_process(["import", "catalog", str(file), "--refused", str(target)])
     assert done.returncode == 1
-    assert "The first 1,000 rows were imported" in done.stderr
+    assert "The first 2,500 rows were imported" in done.stderr
     assert f"line 9: {TOO_LONG}" in done.stderr
     assert table(target)[1] == ["9", TOO_LONG, "S7", "A", LONG]
 
@@ -256,9 +257,10 @@ def test_a_failure_says_how_much_was_imported(through: int, *, dry_run: bool, hi
     assert import_run.resume_hint(through, dry_run=dry_run) == hint
 
 
-def test_a_dry_run_of_several_batches_writes_all_refused_rows(run: Run, tmp_path: Path) -> None:
+def test_a_dry_run_of_several_batches_writes_all_refused_rows(run: Run, tmp_path: Path, bounds: Bounds) -> None:
+    bounds(rows_a_unit=5)
     file, target = tmp_path / "rows.csv", tmp_path / "refused.csv"
-    rows = "".join(f"S{number},A,{LONG if number in {7, 1200} else number}\n" for number in range(1300))
+    rows = "".join(f"S{number},A,{LONG if number in {7, 12} else number}\n" for number in range(13))
     file.write_text(f"track,artist,external_id\n{rows}")
     run("import", "catalog", str(file), "--dry-run", "--refused", str(target))
-    assert [row[2] for row in table(target)[1:]] == ["S7", "S1200"]
+    assert [row[2] for row in table(target)[1:]] == ["S7", "S12"]
