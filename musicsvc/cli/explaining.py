@@ -1,15 +1,16 @@
 """Show how the figures of an insights response were calculated, as JSON or as text."""
 
+from __future__ import annotations
+
 import typer
 
 from musicsvc.cli import listening, output
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.server.shapes import explaining
-from musicsvc.server.shapes.explaining import NOT_STORED
-from musicsvc.store.insights.listening.listening import LISTENING
+from musicsvc.store.insights.listening import listening as figures
 from musicsvc.store.plays.periods import Window, to_date
-from musicsvc.store.recounting.explain import Explanation
+from musicsvc.store.recounting import explain
 from musicsvc.wording import quantity
 
 # The lines of text that cannot be recounted after plays of the window, or any plays, were deleted.
@@ -17,7 +18,7 @@ OF_WINDOW = ("sum of the days", "whole window", "not in skips")
 OF_ALL_TIME = ("all time", "milestones", "best day")
 
 
-def print_page(session: Session, title: str, found: Explanation) -> None:
+def print_page(session: Session, title: str, found: explain.Explanation) -> None:
     """Print an explanation as text: the period, the plays of each day, their totals, and differences from the API."""
     output.print_record(_head(title, found), json=False)
     rows = [
@@ -34,7 +35,7 @@ def print_page(session: Session, title: str, found: Explanation) -> None:
         typer.echo(line)
 
 
-def _head(title: str, found: Explanation) -> JSON:
+def _head(title: str, found: explain.Explanation) -> JSON:
     played = len(found.counted.days)
     quiet = found.window.days - played
     days = f"{played} with plays, {quiet} without" if found.kept.within else explaining.deleted(found)
@@ -43,7 +44,7 @@ def _head(title: str, found: Explanation) -> JSON:
         "window": _span(found.window),
         "window before": _span(found.window_before),
         "tracks": f"{found.tracks:,}",
-        "single plays": NOT_STORED,
+        "single plays": explaining.NOT_STORED,
         "kept from": _kept(found),
         "days": days,
     }
@@ -54,13 +55,13 @@ def _span(window: Window) -> str:
     return f"{window.label}, {starts} up to, not including, {ends} UTC" if window.label else "none"
 
 
-def _kept(found: Explanation) -> str:
+def _kept(found: explain.Explanation) -> str:
     if found.kept_from == 0:
         return "the beginning"
     return f"{to_date(found.kept_from)}; older plays were deleted, and figures that include them are not compared"
 
 
-def _sums(found: Explanation) -> JSON:
+def _sums(found: explain.Explanation) -> JSON:
     plays, people = (sum(pair[which] for pair in found.counted.days.values()) for which in range(2))
     equals = " =" if found.kept.before else "; the API returns"
     growth = explaining.growth(found)
@@ -84,11 +85,11 @@ def _sums(found: Explanation) -> JSON:
     }
     kept = dict.fromkeys(OF_WINDOW, found.kept.within) | dict.fromkeys(OF_ALL_TIME, found.kept.ever)
     kept |= {"window before": found.kept.before}
-    kept |= {each.title.lower(): found.kept.ever if each.all_time else found.kept.within for each in LISTENING}
+    kept |= {each.title.lower(): found.kept.ever if each.all_time else found.kept.within for each in figures.LISTENING}
     return lines | {name: explaining.deleted(found) for name in lines if not kept.get(name, True)}
 
 
-def _pair(found: Explanation, days: str) -> str:
+def _pair(found: explain.Explanation, days: str) -> str:
     plays, people = explaining.numbers(found, days).values()
     return f"{quantity(plays, 'play')}; {quantity(people, 'listener')}, each counted once"
 
@@ -97,7 +98,7 @@ def _result(percent: float | None) -> str:
     return "null" if percent is None else f"{percent} %"
 
 
-def _result_lines(found: Explanation) -> list[str]:
+def _result_lines(found: explain.Explanation) -> list[str]:
     if not found.differences:
         if found.kept.ever:
             return ["The API returns the same figures."]

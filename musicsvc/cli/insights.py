@@ -15,8 +15,8 @@ from musicsvc.cli.options import AsJson, group, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.server.handlers import insights
+from musicsvc.server.shapes import explaining as explanation_shapes
 from musicsvc.server.shapes import insights as shapes
-from musicsvc.server.shapes.explaining import explanation
 from musicsvc.store.insights import charts, figures
 from musicsvc.store.plays import counting, history, subjects
 from musicsvc.store.plays.periods import Window
@@ -103,7 +103,7 @@ def explain(
     if found.differences:  # perhaps only because plays are not counted yet
         name, found = session.write(partial(counting.alone, unit))
     if json:
-        output.print_json(explanation(_subject(kind, number), name, found))
+        output.print_json(explanation_shapes.explanation(_subject(kind, number), name, found))
     else:
         explaining.print_page(session, f"{kind} {number}: {name}", found)
 
