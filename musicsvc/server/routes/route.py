@@ -6,8 +6,6 @@ The signatures of a row's functions are inspected once, at the start, instead of
 import inspect
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import format_datetime
 from enum import Enum, auto
 from typing import Any
 
@@ -15,6 +13,7 @@ from pydantic import BaseModel
 
 from musicsvc.config import Settings
 from musicsvc.errors import MethodNotAllowed, NotFound
+from musicsvc.server.routes.deprecation import Deprecated
 from musicsvc.server.schemas.fields import MAX_ID, Body, Pages, Query, parse_id
 from musicsvc.store.accounts.tokens import Identity
 
@@ -214,28 +213,6 @@ class Docs:
     noun: str = ""
     tool: str = ""
     media: str = JSON_MEDIA
-
-
-@dataclass(frozen=True, slots=True)
-class Deprecated:
-    """The end of an endpoint, which it names in its responses (RFC 9745, RFC 8594).
-
-    `since` and `ends` are dates such as 2026-12-01, of the notice and of the end; `guide` is the address of a page that
-    says what to use instead.
-    """
-
-    since: str
-    ends: str
-    guide: str
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        since, ends = (datetime.fromisoformat(each).replace(tzinfo=UTC) for each in (self.since, self.ends))
-        return {
-            "Deprecation": f"@{since.timestamp():.0f}",
-            "Sunset": format_datetime(ends, usegmt=True),
-            "Link": f'<{self.guide}>; rel="deprecation"',
-        }
 
 
 NO_STORE, SLOW, URGENT = Cost(Runs.NO_STORE), Cost(Runs.SLOW), Cost(urgent=True)

@@ -10,7 +10,8 @@ from musicsvc.config import Server, Settings
 from musicsvc.server import app
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation
-from musicsvc.server.routes.route import V1, Deprecated, Route
+from musicsvc.server.routes.deprecation import Deprecated
+from musicsvc.server.routes.route import V1, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.shapes.envelope import LONGEST_QUERY, page_links
 from tests.server.request.test_first_steps import warm
