@@ -37,6 +37,7 @@ NOT_REACHED = {
     "store/engine/postgres/connections.py:": "errors of PostgreSQL",
     "store/engine/tables.py:": "our SQL",
     "store/engine/url.py:": "settings",
+    "store/importing/cells/times.py:PLAIN_HOUR": "the first 13 characters of a time",
     "store/importing/files/unpacking/parquet.py:": "the path at which the server keeps a file",
     "store/recounting/": "files of dumps",
     "store/schema/history.py:": "versions",

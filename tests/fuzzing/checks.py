@@ -18,6 +18,7 @@ WITHOUT_BODY = {100, 204, 304}
 BELOW = ("The request is not valid HTTP.", "HTTPS is required.", "This host name is not served.")  # on every path
 GENERAL, INSIGHTS = ["status", "message", "errors"], ["success", "message", "error"]
 LISTENS = ["code", "error"]
+TOOLS = ["jsonrpc", "id", "error"]
 
 
 def answers(raw: bytes, *, whole: bool = True) -> list[Answer]:
@@ -76,6 +77,10 @@ def check_answer(answer: Answer) -> None:
         if keys == LISTENS:
             assert body["code"] == answer.status
             assert body["error"]
+            return
+        if keys == TOOLS:
+            assert isinstance(body["error"]["code"], int)
+            assert body["error"]["message"]
             return
         assert keys in (GENERAL, INSIGHTS, [*INSIGHTS, "errors"]) or body == {"message": "Unauthenticated."}, body
         faults = body.get("errors", {})

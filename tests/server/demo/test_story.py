@@ -43,10 +43,11 @@ REFUSED = {  # the calls whose refusal a person sees
     "413": CALLS,
     "422": SIGNED_IN,  # there is no such account yet
 }
+KEYED = ("POST playlists", "POST plays")  # take an Idempotency-Key
 LISTED = {  # the calls for which the document lists the status of the refusal
     "403": CALLS,
     "404": [call for call in CALLS if "{id}" in call or "export" in call],
-    "409": [call for call in CALLS if "invite" in call],
+    "409": [call for call in CALLS if "invite" in call or call in KEYED],
     "413": [call for call in CALLS if "POST" in call and "accept" not in call],
     "422": CALLS,  # each can prefer that what is unknown is an error
 }

@@ -133,9 +133,9 @@ async def test_json_is_made_off_the_event_loop(
     threads: dict[str, set[str]] = {}
     encode = large_answers.encode
 
-    def noted(value: Any) -> Encoded:
+    def noted(value: Any, query: str = "") -> Encoded:
         threads.setdefault("encode", set()).add(threading.current_thread().name)
-        return encode(value)
+        return encode(value, query)
 
     monkeypatch.setattr(large_answers, "encode", noted)
     for path in [*NESTING, "openapi.json", "users/me"]:

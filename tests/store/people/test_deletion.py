@@ -235,10 +235,10 @@ def test_an_import_ends_when_its_account_is_deleted(store: Store, tmp_path: Path
             gone.append(label.user_id)
             store.write(partial(deletion.delete, label.user_id, artists_to=other, now=NOW)).result()
 
-    rows = [{"track": f"Rag {number}", "artist": f"Trio {number % 7}"} for number in range(2_100)]
+    rows = [{"track": f"Rag {number}", "artist": f"Trio {number % 7}"} for number in range(6_000)]
     with pytest.raises(Failure, match=r"The account of import 1 was deleted while it ran\."):
         import_file(store, tmp_path / "songs.jsonl", OPTIONS["catalog"](), rows, on_progress=delete_soon)
     run = store.read(lambda: ImportRun.get_by_id(1)).result()
-    assert (run.state, run.rows, run.user) == ("stopped", 1000, label.user_id)
+    assert (run.state, run.rows, run.user) == ("stopped", 2500, label.user_id)
     assert store.read(lambda: {artists.get(number).manager_id for number in range(3, 10)}).result() == {other.id}
     require_sound(store)
