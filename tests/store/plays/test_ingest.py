@@ -90,6 +90,8 @@ REPORTED = some.lists(
         listener=some.sampled_from(["a", "b", "c", "d"]),
         duration_ms=some.none() | some.integers(0, 86_400_000),
         client_id=some.sampled_from([None, None, *map(str, range(30))]),
+        platform=some.none(),
+        names=some.none(),
     ),
     min_size=1,
     max_size=50,
