@@ -136,12 +136,15 @@ async def test_an_answer_of_many_rows_takes_as_many_queries_as_one_of_one_row(
 
 
 async def count(store: Store, client: Client, asked: str, body: Any = None) -> int:
-    """Count the queries of an answer."""
-    with queries(store) as made:
-        method, path = asked.split()
-        answer = await client(method, path, body)
-    assert answer.status == 200, (asked, answer.body)
-    return count_reads(made)
+    """Count the queries of an answer: the fewest of two, because jobs of the server may read meanwhile."""
+    found: list[int] = []
+    for _ in range(2):
+        with queries(store) as made:
+            method, path = asked.split()
+            answer = await client(method, path, body)
+        assert answer.status == 200, (asked, answer.body)
+        found.append(count_reads(made))
+    return min(found)
 
 
 def add_owner(world: World, rows: int) -> dict[str, Any]:
