@@ -113,9 +113,15 @@ def since(moment: datetime) -> int:
 instant = reader(None)
 
 
+@cache
+def _within_hour() -> dict[str, int]:
+    """Return the microseconds since the hour of each text of minutes and seconds, as of `:31:07Z` and `:31:07`."""
+    return {f":{at // 60:02}:{at % 60:02}{zone}": at * SECOND for at in range(3600) for zone in ("Z", "")}
+
+
 def _by_hour(parse: Parse) -> Parse:
     """Return `parse`, which is asked only once for the hour of plain times."""
-    within = {f":{at // 60:02}:{at % 60:02}{zone}": at * SECOND for at in range(3600) for zone in ("Z", "")}
+    within = _within_hour()
     hours: dict[str, int] = {}
 
     def parse_by_hour(value: Any) -> Any:
