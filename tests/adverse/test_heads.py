@@ -42,6 +42,7 @@ def heads() -> Iterator[bytes]:
             yield request("GET", target + piece * (LONGEST // len(piece)) + END)
 
 
+@pytest.mark.slow
 def test_no_head_costs_more_than_it_may(store: Store, clock: MovableClock) -> None:
     with threaded_server(store, clock) as server:
         for head in heads():

@@ -57,6 +57,7 @@ def plain(value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noun", TYPED)
 def test_each_field_is_an_option_that_takes_what_people_type(run: Run, ask: Json, noun: str) -> None:
     shown_as = {"artist_id": "artists", "genre": "genres"}
@@ -88,6 +89,7 @@ def test_a_name_stands_for_an_id_if_no_other_row_has_it(run: Run, ask: Json) -> 
     assert "There is no such track." in run("track", "show", "9" * 40, expect=1).stderr
 
 
+@pytest.mark.slow
 def test_every_command_takes_a_name_for_an_id_and_a_name_of_digits_with_an_option(
     run: Run, ask: Json, store: Store
 ) -> None:

@@ -37,6 +37,7 @@ def _cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

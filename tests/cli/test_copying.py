@@ -136,6 +136,7 @@ def change() -> None:
     Playlist.update(created_at=Playlist.created_at + 1).execute()
 
 
+@pytest.mark.slow
 def test_compare_finds_one_changed_value_in_every_table(bare: Run, source: str, elsewhere: str) -> None:
     bare("db", "copy", source, elsewhere)
     with copy.connect(source, writes=True) as opened:

@@ -82,6 +82,7 @@ def test_a_file_that_was_lost_or_cut_is_written_again(ask: Json, run: Run, folde
     assert dumps.files(folder) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("played")
 def test_a_day_with_many_plays_has_several_files(
     run: Run, store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds

@@ -90,6 +90,7 @@ def test_keys_of_json_lines_that_no_field_takes_are_named(run: Run, tmp_path: Pa
     assert "Unused columns: colour (no field has such a name).\n" in run("import", "catalog", file).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "content", "found"),
     [
@@ -124,6 +125,7 @@ def test_strict_imports_nothing_unless_all_of_a_file_can_be(
     assert run("import", kind, written(tmp_path, content), *options).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [

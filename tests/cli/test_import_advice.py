@@ -70,6 +70,7 @@ ADVICE = {
 BEFORE = {"another format": "--format xlsx", "no artist": "--format csv"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADVICE)
 def test_the_advice_of_a_message_helps(run: Run, tmp_path: Path, name: str) -> None:
     kind, file, content, advice, options = ADVICE[name]

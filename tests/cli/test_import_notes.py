@@ -85,6 +85,7 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_every_reason_for_which_rows_are_noted_is_printed_with_their_number(
     run: Run, ask: Json, tmp_path: Path, name: str

@@ -83,6 +83,7 @@ assert not loaded, loaded
     subprocess.run([sys.executable, "-c", probe], check=True)
 
 
+@pytest.mark.slow
 def test_a_command_loads_its_own_modules_before_it_runs(bare: Run) -> None:
     bare("init")
     probe = """

@@ -104,6 +104,7 @@ def test_the_figures_are_those_counted_by_hand(store: Store, ask: Json, tmp_path
             ]
 
 
+@pytest.mark.slow
 def test_one_id_is_one_json_value_with_the_keys_of_the_api(ask: Json, world: World) -> None:
     artist = str(world.made.artists[0])
     found = ask(*LINE, str(world.folder), "--kind", "artist", "--id", artist, "--period", "2026-02")
@@ -155,6 +156,7 @@ def test_each_figure_that_differs_is_named(store: Store, world: World) -> None:
     assert "5 differences in the figures of" in done.stderr
 
 
+@pytest.mark.slow
 def test_figures_with_plays_since_the_dump_are_not_compared(ask: Json, store: Store, world: World) -> None:
     store.write(partial(record, [PlayOf(world.made.tracks[0], NOW - 2 * DAY, "since the dump")])).result()
     line = (*LINE, str(world.folder), "--kind", "track", "--compare", "--period")
@@ -171,6 +173,7 @@ def test_figures_with_plays_since_the_dump_are_not_compared(ask: Json, store: St
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("run")
 def test_what_only_the_dump_or_only_the_database_has_is_a_difference(store: Store, world: World) -> None:
     new = store.write(lambda: int(Artist.create(name="New", created_at=NOW).id)).result()

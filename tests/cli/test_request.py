@@ -31,6 +31,7 @@ def filled(store: Store, clock: MovableClock) -> worlds.World:
     return store.write(partial(worlds.build, ROOT, clock.now())).result()
 
 
+@pytest.mark.slow
 def test_no_richer_field_leaks_into_the_public_tier(filled: worlds.World, ask: Json) -> None:
     assert filled.tokens
     (artist, *_) = ask("request", "/api/v1/albums/1", "--user", ANN)["body"]["album"]["artists"]
@@ -159,6 +160,7 @@ def test_a_picture_is_not_written_to_the_terminal(store: Store, clock: MovableCl
     assert "--json has them in base64)" in run("request", path).stdout
 
 
+@pytest.mark.slow
 def test_the_base_path_may_be_left_out(filled: worlds.World, ask: Json, monkeypatch: pytest.MonkeyPatch) -> None:
     assert filled.tokens
     monkeypatch.setenv("MUSICSVC_SERVER__BASE_PATH", "/music")
@@ -169,6 +171,7 @@ def test_the_base_path_may_be_left_out(filled: worlds.World, ask: Json, monkeypa
         assert found["curl"] == "curl -I https://label.test/music/api/v1/genres"
 
 
+@pytest.mark.slow
 def test_an_export_is_sent_whole(filled: worlds.World, ask: Json) -> None:
     assert filled.tokens
     path = "/api/v1/producer-intelligence/insights/export"

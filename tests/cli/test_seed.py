@@ -52,6 +52,7 @@ def test_only_with_its_option_sample_data_has_accounts_that_can_sign_in_or_call_
     assert store.read(usable).result() == 0
 
 
+@pytest.mark.slow
 def test_the_option_says_that_accounts_have_valid_tokens(run: Run, ask: Json) -> None:
     said = run("seed", "--accounts").stderr.splitlines()[-1]
     assert said == (
@@ -76,6 +77,7 @@ def test_a_database_with_other_accounts_causes_a_warning(run: Run) -> None:
     assert "Warning" not in run("seed").stderr
 
 
+@pytest.mark.slow
 def test_a_database_with_other_accounts_causes_a_warning_without_tokens(run: Run) -> None:
     run("user", "create", "ada@example.test")
     assert run("seed").stderr.startswith(

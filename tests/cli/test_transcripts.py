@@ -20,6 +20,7 @@ from tests.support.command import run_in_process
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
+LONG = ("accounts", "catalog")
 # Parts that differ from run to run, on other machines, or with each migration.
 RANDOM = tuple(
     (re.compile(pattern, re.MULTILINE), instead)
@@ -38,7 +39,11 @@ RANDOM = tuple(
 )
 
 
-@pytest.mark.parametrize("file", TRANSCRIPTS, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=[pytest.mark.slow] if file.stem in LONG else []) for file in TRANSCRIPTS],
+    ids=lambda file: file.stem,
+)
 def test_commands_print_what_their_transcript_shows(
     file: Path,
     tmp_path: Path,

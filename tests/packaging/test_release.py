@@ -73,6 +73,7 @@ class Clone:
         return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_release_is_tagged_with_its_version_everywhere_and_the_next_one_begins(tmp_path: Path) -> None:
     clone = Clone(tmp_path)
     code, said = clone.release("98.7.6", "98.8.0.dev0")

@@ -79,6 +79,7 @@ def test_a_drop_has_to_declare_that_older_programs_may_not_go_on(releases: list[
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [
@@ -101,6 +102,7 @@ def test_what_breaks_the_release_before_is_found(
     assert f"9001_made: {fault}" in made(statement, "0.1.0", releases[:1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

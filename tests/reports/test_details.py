@@ -116,6 +116,7 @@ def test_releases_have_a_line_each_and_tables_of_at_most_four() -> None:
     assert [row[0] for row in many["tables"][0]["rows"]][:3] == ["0", "14", "28"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", ["a4", "letter"])
 def test_no_table_of_the_parts_is_broken(paper: str) -> None:
     texts = pages(pdf.render(detailed(6), paper))
@@ -149,12 +150,14 @@ def place_of_first_legend(name: str) -> float:
     return next(left for text, left in found if text and text in name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ליל", "ليالي"])
 def test_a_name_from_right_to_left_begins_where_others_begin(name: str) -> None:
     """Otherwise the first number of its date stands before it."""
     assert place_of_first_legend(name) == place_of_first_legend("Album")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", ["a4", "letter"])
 def test_a_long_name_above_the_table_of_releases_stays_within_its_columns_and_on_its_page(paper: str) -> None:
     names = [f"{word} " * 6 for word in ("Alpha", "Bravo", "Civil", "Delta")]

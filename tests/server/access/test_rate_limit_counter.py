@@ -177,6 +177,7 @@ cases = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(case=cases)
 @example(
     case=(

@@ -150,6 +150,7 @@ async def body(client: Client, name: str, **sent: Any) -> bytes:
     return answer.body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", PERIODS, ids=str)
 @on_shared_loop
 async def test_every_figure_is_the_same_from_every_source(

@@ -216,6 +216,7 @@ async def test_what_is_no_submission_is_refused_in_one_sentence(player: Player, 
     assert (answer.status, [*answer.json]) == (400, ["code", "error"])
 
 
+@pytest.mark.slow
 async def test_a_body_has_at_most_10_mib_of_any_content_type(player: Player, store: Store) -> None:
     make_track(store, "Morning", "Ann Example")
     some = [listen(at=HEARD - 60 * place, comment="y" * 9000) for place in range(1000)]

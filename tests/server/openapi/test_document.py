@@ -19,6 +19,7 @@ pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 ANYWHERE = {400, 403, 429, 500}
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
     openapi_spec_validator.validate(document, cls=openapi_spec_validator.OpenAPIV31SpecValidator)
     assert document["servers"] == [{"url": "https://music.example.test"}]

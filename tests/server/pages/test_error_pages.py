@@ -64,6 +64,7 @@ async def test_a_form_that_has_expired_is_shown_again_with_what_was_typed(office
     assert (foreign.status, "Evil" in text(foreign)) == (403, False)
 
 
+@pytest.mark.slow
 async def test_a_program_that_is_signed_out_gets_401_on_each_page_that_needs_a_session(shared: Shared) -> None:
     async with page_client(shared.client.root) as browser:
         wanted = [route for route in ROUTES if route.family is Family.PAGE and route.access is not Access.OPEN]

@@ -165,6 +165,7 @@ async def test_a_link_has_the_period_that_the_page_shows(world: World) -> None:
     assert [row[0] for row in table] == [f"{day} Jan 2026" for day in range(5, 10)]
 
 
+@pytest.mark.slow
 async def test_milestones_are_those_of_the_api(world: World) -> None:
     for kind, ids in (("artist", world.made.artists), ("album", world.made.albums), ("track", world.made.tracks)):
         for each in ids:
@@ -297,6 +298,7 @@ async def test_results_page_on(world: World) -> None:
         assert (await world.browser.get(f"/insights?q=nocturne&page={wrong}")).status == 422
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "field", "message"),
     [

@@ -112,6 +112,7 @@ async def test_milestones_are_those_that_tracks_reached_in_the_period(world: Wor
     assert {at for _, _, at in wanted} <= {*times}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_table_is_sorted_by_each_column_and_its_csv_has_the_same_rows(world: World, kind: str) -> None:
     noun = kind.removesuffix("s")

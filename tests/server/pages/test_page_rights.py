@@ -47,6 +47,7 @@ async def test_each_kind_of_visitor_is_answered_as_the_table_says(shared: Shared
     assert found == right(route).expected(route)
 
 
+@pytest.mark.slow
 @sqlite
 @each_shown
 @on_shared_loop
@@ -74,6 +75,7 @@ def test_the_table_is_complete() -> None:
     assert {endpoint(route) for route in ALL} == PAGES.keys(), "say in tests/rights/pages.py who may use these"
 
 
+@pytest.mark.slow
 @sqlite
 @each_form
 @on_shared_loop

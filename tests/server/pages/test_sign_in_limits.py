@@ -72,6 +72,7 @@ async def test_an_account_and_a_network_have_60_sign_ins_an_hour(limited: Shared
     assert (await browser.sign_in(names[-1])).status == 303
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_an_account_has_300_pages_a_minute_over_all_its_sessions(limited: Shared, browser: PageClient) -> None:
     fast, calm = add_account(limited, "fast@way.test"), add_account(limited, "calm@way.test")

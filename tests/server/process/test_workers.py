@@ -102,6 +102,7 @@ def test_the_log_says_to_the_operator_why_a_worker_failed(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 @pytest.mark.usefixtures("migrated")
 def test_the_supervisor_of_one_worker_has_little_in_memory(folder: Path) -> None:

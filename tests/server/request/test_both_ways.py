@@ -200,6 +200,7 @@ async def test_each_form_of_a_request_is_answered_the_same_way(site: Site, name:
             await check(pair, case, FORMS[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", CALLERS)
 async def test_each_kind_of_caller_is_answered_the_same_way(site: Site, who: str) -> None:
     pair = await site.pair()
@@ -214,6 +215,7 @@ OTHER_SERVERS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHER_SERVERS)
 async def test_servers_with_other_settings_answer_the_same_way(site: Site, name: str) -> None:
     pair = await site.pair(name)

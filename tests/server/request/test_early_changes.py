@@ -103,6 +103,7 @@ CHANGES: dict[str, tuple[str, Change, int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["this process", "another"])
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_change_shows_at_the_next_request(world: World, name: str, *, elsewhere: bool) -> None:

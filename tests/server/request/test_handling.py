@@ -42,6 +42,7 @@ async def send(shared: Shared, route: Route, more: str, field: Any, headers: dic
     return answer
 
 
+@pytest.mark.slow
 @each(lambda route: route.path.startswith(f"{V1}/"))
 @on_shared_loop
 async def test_every_endpoint_says_what_it_does_not_know(shared: Shared, route: Route) -> None:

@@ -85,6 +85,7 @@ async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Sha
         assert words in answer.json["message"]
 
 
+@pytest.mark.slow
 @sqlite
 @each()
 @on_shared_loop
@@ -102,6 +103,7 @@ async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Share
         assert is_error(answer, route, "not_found")
 
 
+@pytest.mark.slow
 @sqlite
 @each(lambda route: route.method == "GET" and route.path != "/metrics")  # never the same twice
 @on_shared_loop

@@ -95,6 +95,7 @@ async def uncached(start_server: StartServer) -> Client:
     return await start_server(Settings(server={"answer_cache": 0}))
 
 
+@pytest.mark.slow
 async def test_a_page_of_many_rows_takes_as_many_queries_as_one_of_one_row(
     uncached: Client, store: Store, clock: MovableClock
 ) -> None:
@@ -119,6 +120,7 @@ def skips_keys_alone(sql: str) -> bool:
     return re.fullmatch(r'SELECT "\w+"\."\w+" FROM .* OFFSET (\?|%s)', sql) is not None
 
 
+@pytest.mark.slow
 async def test_an_answer_of_many_rows_takes_as_many_queries_as_one_of_one_row(
     uncached: Client, store: Store, clock: MovableClock
 ) -> None:

@@ -41,6 +41,7 @@ async def manager(client: Client, store: Store, clock: MovableClock) -> Client:
     return client.holding(person(store, clock, "manager@label.test")[1])
 
 
+@pytest.mark.slow
 async def test_a_page_whose_rows_are_ready_reads_their_ids_alone(
     start_server: StartServer, store: Store, clock: MovableClock
 ) -> None:
@@ -106,6 +107,7 @@ async def test_entries_of_playlists_are_not_taken_for_tracks_with_their_ids(mana
     assert [row["id"] for row in await page(manager, path)] == [second, first]
 
 
+@pytest.mark.slow
 async def test_no_rows_are_kept_without_a_cache(start_server: StartServer, store: Store, clock: MovableClock) -> None:
     server = await start_server(Settings(server={"answer_cache": 0}))
     world = store.write(partial(worlds.build, server.root, clock.now())).result()

@@ -41,6 +41,7 @@ NESTING = [
 ]
 
 
+@pytest.mark.slow
 async def test_a_page_that_would_be_larger_than_16_mib_is_refused(client: Client, store: Store) -> None:
     large_albums.fill(store, albums=ENOUGH + 4, tracks=large_albums.NEARLY_FULL)
     for path in ("albums", "artists/1/albums"):
@@ -58,6 +59,7 @@ async def test_a_page_that_would_be_larger_than_16_mib_is_refused(client: Client
         assert (await client.holding(None).get(f"{path}?perPage={ENOUGH + 4}")).status == 200
 
 
+@pytest.mark.slow
 async def test_an_album_beyond_the_bound_of_before_there_was_one_is_read_by_itself(
     client: Client, store: Store
 ) -> None:
@@ -101,6 +103,7 @@ async def test_a_page_is_refused_as_soon_as_it_is_too_large(client: Client, stor
     assert len(loads) == 3, "each album takes 0.75 MiB"
 
 
+@pytest.mark.slow
 async def test_an_answer_built_in_pieces_is_the_same(
     start_server: StartServer, store: Store, clock: MovableClock, bounds: Bounds
 ) -> None:

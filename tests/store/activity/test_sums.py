@@ -122,6 +122,7 @@ def check(log: Log, entries: list[Entry], kept: int, draw: random.Random) -> Non
             assert summed(log, window, by) == expected, (window, by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_equal_a_recount_over_the_calls(log: Log, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(sums, "SLICE", 37)

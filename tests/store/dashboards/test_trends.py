@@ -85,6 +85,7 @@ def windows() -> list[Window]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dense", [2, 0])
 @pytest.mark.parametrize("seed", range(4))
 def test_movers_and_milestones_are_those_of_a_full_count(

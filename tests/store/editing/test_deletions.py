@@ -238,6 +238,7 @@ def move(store: Store, model: Model, number: int) -> None:
 STEPS_OF = {5: move, 6: move, 7: bring, 10: merge, 11: merge, 12: undo}
 
 
+@pytest.mark.slow
 @given(steps=STEPS)
 @settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_whatever_is_deleted_edited_and_merged_figures_equal_a_recount(

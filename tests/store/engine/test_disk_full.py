@@ -128,6 +128,7 @@ def url_on_disk(disk: SmallDisk, file: Path) -> str:
     return f"sqlite:///{copy}"
 
 
+@pytest.mark.slow
 def test_a_really_full_disk_takes_every_revocation_and_no_other_write(disk: SmallDisk, url_on_disk: str) -> None:
     with opening.connect(url_on_disk) as store:
         store.write(_people).result()

@@ -214,6 +214,7 @@ def test_other_addresses_are_refused(url: str) -> None:
         names.url(url)
 
 
+@pytest.mark.slow
 @given(
     some.lists(
         some.from_regex(r"2026-0[1-3]-[0-3][0-9][T ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](Z|\+01:00|)", fullmatch=True)

@@ -62,6 +62,7 @@ def made(request: pytest.FixtureRequest, store: Store, clock: MovableClock) -> C
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", PERIODS)
 def test_top_albums_are_ordered_by_the_plays_of_the_artists_own_tracks(
     store: Store, clock: MovableClock, made: Catalog, period: str
@@ -76,6 +77,7 @@ def test_top_albums_are_ordered_by_the_plays_of_the_artists_own_tracks(
     assert mixed > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", PERIODS)
 def test_a_report_and_an_export_of_one_artist_count_the_same(
     store: Store, clock: MovableClock, made: Catalog, period: str

@@ -153,6 +153,7 @@ def test_blocks_of_8_days_with_128_plays_on_days_with_at_least_16_are_counted(st
     assert plays_by_block(store, Subject(TRACK, rarely)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "back"), [(BLOCK8, 20), (BLOCK32, 100)])
 def test_late_plays_are_added_to_blocks(store: Store, made: Catalog, level: int, back: int) -> None:
     subject = Subject(ARTIST, made.artists[0])

@@ -128,6 +128,7 @@ MOVES: dict[str, tuple[int, dict[str, str], dict[str, tuple[int, int]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("slices", [0, 2, 4, 99])
 def test_a_repeated_import_moves_what_it_changes_and_nothing_else(
