@@ -5,6 +5,7 @@ import re
 import shutil
 import socket
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -13,12 +14,19 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.support.demo import Demo
+from tests.support.demo import Demo, running_demo
 from tests.support.program import until
 
 pytestmark = pytest.mark.only_on("sqlite")  # a demo has its own database, whatever store the run uses
 ALBUMS = "/api/v1/albums"
 NEEDS_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+
+
+@pytest.fixture(scope="module")
+def shared_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """Start a demo of these tests alone: a request of another file, whose connection broke, may be recorded late."""
+    with running_demo(tmp_path_factory.mktemp("demo")) as demo:
+        yield demo
 
 
 @pytest.fixture
