@@ -163,7 +163,7 @@ class Columns:
                 raise Invalid({"--map": f"{cut(pair)!r} is not in the form column=field."})
             if name and name not in fields:
                 raise Invalid({"--map": f"There is no field {cut(name)!r}. The fields are {', '.join(fields)}."})
-            if name in self.mapped.values() and not fields[name].several:
+            if name and name in self.mapped.values() and not fields[name].several:
                 raise Invalid({"--map": f"Only one column can fill the field {name}."})
             self.mapped[column] = name
 

@@ -185,8 +185,9 @@ def test_artists_differ_by_case_and_by_manager(store: Store, imported: Import) -
 
 
 def test_columns_are_mapped_and_left_out(store: Store, imported: Import) -> None:
-    row = {"song": "T", "by": "A", "and": "B", "key": "not a key", "tempo": 90, "popularity": 3}
-    imported([row], pairs=["song=track", "by=artist", "and=artist", "key=", "tempo=bpm"])
+    row = {"song": "T", "by": "A", "and": "B", "key": "not a key", "genre": "!", "tempo": 90, "popularity": 3}
+    summary = imported([row], pairs=["song=track", "by=artist", "and=artist", "key=", "genre=", "tempo=bpm"])
+    assert summary.left_out == {}
     assert (only(store, Track).bpm, len(dump(store)["TrackArtist"])) == (90, 2)
 
 
