@@ -92,7 +92,7 @@ def hear(demo: User, now: int) -> None:
 
 def checked_file(user: int, name: str, now: int) -> int:
     """Store that the account has uploaded a file, which was checked, and return its id. Call in a transaction."""
-    task = queue.create(user, "catalog", name, "songs.csv", "elsewhere", now)
+    task = queue.create(user, "catalog", name, "songs.csv", "elsewhere", now, replace=True)
     report = {
         "columns": [
             {"column": "Title", "field": "track", "guess": "track", "written": None},
