@@ -47,7 +47,8 @@ ALLOWED = {
     r'"artist_id" != "t\d"."artist_id"': "the tracks that one artist has with others",
     r'"artist" AS "t1" WHERE \("t1"."manager_id"': "the artists of one account",
     'FROM "playlist_invite" AS': "the invitations of one account, or to one playlist",
-    r"AS section, CAST\(": "explanations count all single plays again, in the line of figures",
+    r"AS section, CAST\(": "explanations count single plays again, in the line of figures",
+    "SELECT day FROM found": "the days on which anything was played",
     "ORDER BY plays DESC LIMIT 1 OFFSET": "the counts of one account's tracks on some days",
     "DELETE FROM quota|SELECT key, ends FROM quota": "expired counts, deleted in the background and not by a request",
 }

@@ -16,6 +16,7 @@ from musicsvc.store.plays.subjects import ALBUM, Subject
 from musicsvc.store.recounting import explain
 from musicsvc.store.recounting.explain import Explanation, Kept
 from tests.conftest import NOW
+from tests.support.bounds import Bounds
 from tests.support.listening_world import TimedWorld
 from tests.support.oracle import PlayOf
 
@@ -116,6 +117,14 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
     assert explain.differences(served, found.counted, deleted[1]) == []
 
 
+@pytest.mark.on_both
+@pytest.mark.slow
+def test_a_recount_of_many_tracks_gives_the_same(world: TimedWorld, bounds: Bounds) -> None:
+    found = {subject: counted(world, subject) for subject in world.subjects()}
+    bounds(many_tracks=0)
+    assert found == {subject: counted(world, subject) for subject in found}
+
+
 @pytest.mark.slow
 def test_wrong_counts_change_the_figures_of_the_api_but_not_the_recount(world: TimedWorld) -> None:
     album = Subject(ALBUM, world.made.albums[1])
@@ -127,3 +136,5 @@ def test_wrong_counts_change_the_figures_of_the_api_but_not_the_recount(world: T
     assert right.counted.details.release is not None
     plays = right.counted.details.release.points[0].plays
     assert found.differences[-1] == ("plays on day 0 since the release", plays + 1, plays)
+    world.store.write(partial(sql.run, "DELETE FROM play_count")).result()
+    assert counted(world, album).counted == right.counted

@@ -94,7 +94,7 @@ def covering(keys: Iterable[int]) -> list[tuple[int, int]]:
     end = counts.start(DAY, max(done.open_day8, begun))
     late = [key for key in keys if key < end]
     eights = {key: counts.cover(BLOCK8, key) for key in late}
-    stored = {key for (key,) in counts.fetch_keys("SELECT key FROM {rows}", {*eights.values()})}
+    stored = {key for (key,) in counts.fetch_keys(counts.KEYS, {*eights.values()})}
     complete = ((key, counts.cover(BLOCK32, key)) for key in late)
     return [each for each in eights.items() if each[1] in stored] + [
         each for each in complete if each[1] < done.block32

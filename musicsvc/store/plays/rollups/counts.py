@@ -39,6 +39,7 @@ SUBJECT = f"(key & {LAST_ID})"
 OF_DAY = f"((key >> {REST_BITS}) - {ORIGIN})"  # the day of a row of level 0
 IN_SPAN = "key >= ? AND key < ?"  # a condition, whose values `span` returns
 COLUMNS = "plays, own, listeners, histogram"
+KEYS = "SELECT key FROM {rows}"
 ROWS = f"SELECT key, {COLUMNS} FROM {{rows}}"  # noqa: S608 - our own names
 TYPES = ("bigint", "bigint", "bigint", "bytea", "bytea")
 REPLACE = f"""
@@ -134,7 +135,7 @@ def fetch_rows(query: str, periods: Collection[int], kind: int, ids: Collection[
 
 def days_stored(days: Iterable[int], kind: int, ids: Collection[int]) -> list[int]:
     """Return those of the days on which some of the tracks, albums or artists (`kind`) have rows, ascending."""
-    return sorted({first_day(each) for (each,) in fetch_rows("SELECT key FROM {rows}", starts(days), kind, ids)})
+    return sorted({first_day(each) for (each,) in fetch_rows(KEYS, starts(days), kind, ids)})
 
 
 def fetch_keys(query: str, keys: Collection[int]) -> list[Any]:
