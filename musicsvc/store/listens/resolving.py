@@ -20,6 +20,7 @@ from musicsvc.store.listens.matching import Listen
 from musicsvc.store.models import Artist, ListenProgress, Merged, MergedCredit, PendingListen, Track, TrackArtist, User
 from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import blocks, listeners
 
 LOCK = 0x4C49_5354_454E_0000  # "LISTEN"
@@ -85,20 +86,27 @@ def advance(now: int) -> bool:
 
 
 def clean(now: int) -> None:
-    """Delete listens that are 400 days old and, beyond 1,000,000, the oldest of the account that has most."""
-    earliest = PendingListen.select(PendingListen.id).order_by(PendingListen.id).limit(CLEANED)
-    PendingListen.delete().where(PendingListen.received_at < now - KEPT, PendingListen.id.in_(earliest)).execute()
-    waiting = PendingListen.counted_for.is_null()
-    of = PendingListen.user, fn.count(PendingListen.id)
-    first, last = PendingListen.select(fn.min(PendingListen.id), fn.max(PendingListen.id)).tuples().first()
+    """Delete listens that are 400 days old and, beyond 1,000,000, the oldest of the account that has most.
+
+    Dismissed ones go as soon as a repeat is too old to be accepted.
+    """
+    listen = PendingListen
+    done = listen.counted_for == 0, listen.played_at < now - own_plays.OLDEST
+    dismissed = listen.select(listen.id).where(*done).limit(CLEANED)
+    listen.delete().where(listen.id.in_(dismissed)).execute()
+    earliest = listen.select(listen.id).order_by(listen.id).limit(CLEANED)
+    listen.delete().where(listen.received_at < now - KEPT, listen.id.in_(earliest)).execute()
+    waiting = listen.counted_for.is_null()
+    of = listen.user, fn.count(listen.id)
+    first, last = listen.select(fn.min(listen.id), fn.max(listen.id)).tuples().first()
     if first is None or last - first < MOST:
         return
-    counted = PendingListen.select(*of).where(waiting).group_by(PendingListen.user).order_by(of[1].desc())
+    counted = listen.select(*of).where(waiting).group_by(listen.user).order_by(of[1].desc())
     rows = [*counted.tuples().iterator()]
     if (surplus := sum(number for _, number in rows) - MOST) > 0:
-        oldest = PendingListen.select(PendingListen.id).where(PendingListen.user == rows[0][0], waiting)
-        oldest = oldest.order_by(PendingListen.id).limit(min(surplus, CLEANED))
-        PendingListen.delete().where(PendingListen.id.in_(oldest)).execute()
+        oldest = listen.select(listen.id).where(listen.user == rows[0][0], waiting)
+        oldest = oldest.order_by(listen.id).limit(min(surplus, CLEANED))
+        listen.delete().where(listen.id.in_(oldest)).execute()
 
 
 def _named_by(changed: Sequence[Sequence[int]]) -> tuple[set[int], set[str], set[str]]:

@@ -8,7 +8,7 @@ import pytest
 from musicsvc.clock import DAY
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.listens import receiving, refusals, resolving
+from musicsvc.store.listens import matching, pending, receiving, refusals, resolving
 from musicsvc.store.models import OwnPlayDay, PendingListen
 from tests.conftest import NOW
 from tests.store.listens.test_resolving import AT, hear, heard, make, played, settle, waiting
@@ -80,6 +80,19 @@ def test_listens_of_400_days_ago_go(store: Store, people: list[Identity]) -> Non
         store.write(partial(resolving.clean, now)).result()
         assert (now, len(left(store))) == (now, number)
     assert AT < NOW
+
+
+def test_dismissed_listens_go_when_no_repeat_is_accepted_any_more(store: Store, people: list[Identity]) -> None:
+    ann = people[0]
+    hear(store, ann, heard(), heard(2), heard(3, title="Other"))
+    store.write(lambda: pending.dismiss(matching.keys(heard())[0], actor=ann)).result()
+    held = PendingListen.select().where(PendingListen.counted_for == 0)
+    for now, number, refused in ((AT + 14 * DAY, 1, []), (AT + 14 * DAY + 1, 0, [("old", 1, AT + 14 * DAY + 1)])):
+        store.write(partial(resolving.clean, now)).result()
+        assert store.read(held.count).result() == number
+        hear(store, ann, heard(), now=now)
+        assert waiting(store, ann) == {("Ann Example", "Other"): 1}
+        assert store.read(lambda: refusals.of_account(ann.user_id)).result() == refused
 
 
 def test_the_bounds_are_those_of_the_contract() -> None:

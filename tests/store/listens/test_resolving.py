@@ -39,10 +39,10 @@ def ann(store: Store) -> Identity:
     return store.write(partial(reported_plays.account, reports_plays=False)).result()
 
 
-def hear(store: Store, actor: Identity, *listens: Listen) -> None:
+def hear(store: Store, actor: Identity, *listens: Listen, now: int = NOW) -> None:
     """Report listens, as a player does."""
     found = store.read(partial(matching.find, listens)).result()
-    unit = partial(receiving.receive, listens, found, now=NOW, actor=actor, accepted=True, daily=600)
+    unit = partial(receiving.receive, listens, found, now=now, actor=actor, accepted=True, daily=600)
     store.write(unit).result()
 
 
