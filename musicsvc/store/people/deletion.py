@@ -175,6 +175,7 @@ def erase_listener(name: str, *, now: int, actor: Actor = "cli") -> int:
     # Uploaded files of plays, and their refused rows, may have the name. The files go with their rows of the table.
     waits = (ImportTask.kind == "plays") & (ImportTask.step != queue.UNDO) & ImportTask.state.in_(queue.ENDED)
     ImportTask.delete().where(waits).execute()
+    KeptAnswer.delete().where(KeptAnswer.path.endswith("/plays")).execute()  # with hashes of the reports' bodies
     erase_for_good()
     security_events.add("listener.erased", reason=f"listener {erased}", now=now, actor=actor)
     return erased

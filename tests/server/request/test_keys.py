@@ -295,6 +295,21 @@ async def test_a_deleted_account_takes_its_name_out_of_the_answers_to_others(sha
     assert shared.store.read(lambda: User.select().where(User.id == stays).count()).result() == 1
 
 
+async def test_no_hash_of_a_report_stays_when_a_listener_is_erased(shared: Shared) -> None:
+    account, token = person(shared.store, shared.clock, "keys.reports@label.test")
+    grant = partial(api_access.grant, plays=True, now=shared.clock.now())
+    shared.store.write(lambda: grant(users.get(account))).result()
+    client = shared.client.holding(token)
+    (track,) = make_tracks(shared.store, 1)
+    play = {"track_id": track, "played_at": shared.clock.now() // 1_000_000, "listener": "keys-fan"}
+    for path, body in (("plays", {"plays": [play]}), ("playlists", {"name": "Stays"})):
+        assert (await client.post(path, body, headers=with_key(f"erase-{path}"))).status < 300
+    shared.store.write(partial(deletion.erase_listener, "keys-fan", now=shared.clock.now(), actor="cli")).result()
+    kept = shared.store.read(lambda: {row.path for row in KeptAnswer.select()}).result()
+    assert f"{V1}/playlists" in kept
+    assert f"{V1}/plays" not in kept
+
+
 @contextmanager
 def running_first(shared: Shared, asked: Keyed) -> Iterator[threading.Event]:
     """Run the first request with a key, until the event is set; its answer is `{"first": 1}`."""
