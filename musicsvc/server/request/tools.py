@@ -1,6 +1,7 @@
 """Lets assistants call endpoints as tools (MCP over Streamable HTTP, without sessions and streams)."""
 
 import copy
+import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -18,8 +19,8 @@ from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.fields import Query
 from musicsvc.server.schemas.insights import CompareQuery, FindQuery, MoversQuery
-from musicsvc.server.schemas.periods import Period, TimeframeQuery
-from musicsvc.server.schemas.reading import MESSAGES, REQUIRED
+from musicsvc.server.schemas.periods import Period, PeriodQuery, TimeframeQuery
+from musicsvc.server.schemas.reading import MESSAGES, REQUIRED, check_query
 from musicsvc.server.schemas.tools import Message
 from musicsvc.server.shapes import dashboards, insights
 from musicsvc.server.shapes.envelope import JSON, Representation
@@ -129,18 +130,21 @@ class Tools:
     def _target(self, name: str, given: JSON) -> tuple[Route, str, str]:
         """Return the endpoint of a call, the id of its subject, and its query. Raises Invalid for other arguments."""
         given, routes = {key: value for key, value in given.items() if value is not None}, self._routes[name]
-        known = self._sources["tools"]()[name]["inputSchema"]["properties"]
-        wrong = {key: MESSAGES["extra_forbidden"] for key in given if key not in known}
+        schema = self._sources["tools"]()[name]["inputSchema"]
+        wrong = {key: MESSAGES["extra_forbidden"] for key in given if key not in schema["properties"]}
+        wrong |= {key: REQUIRED for key in schema["required"] if key not in given}
         route = routes.get("")
         if route is None:
             route = routes.get(_in_query(given.pop("kind", "")))
             wrong |= {"kind": OF_KINDS} if route is None else {}
-            wrong |= {} if "id" in given else {"id": REQUIRED}
         if wrong or route is None:
             raise Invalid(wrong)
         subject = _in_query(given.pop("id", "")) if route.parameters else ""
         parts = ((key, part) for key, of in given.items() for part in (of if isinstance(of, list) else [of]))
-        return route, subject, urlencode([_translated(route, key, _in_query(part)) for key, part in parts])
+        sent = [(key, _in_query(part)) for key, part in parts]
+        if route.query is TimeframeQuery and (wrong := check_query(PeriodQuery, sent, now=self._clock.now())[1]):
+            raise Invalid(wrong)  # in the words of the argument, which the endpoint calls otherwise
+        return route, subject, urlencode([_translated(route, *each) for each in sent])
 
     async def _run(self, exchange: Exchange, route: Route, subject: str, query: str) -> JSON:
         """Run the endpoint, and note the call like a request of its own. Raises a Failure that the endpoint raises."""
@@ -196,7 +200,7 @@ def _in_query(value: Any) -> str:
     """Return an argument as the text of a parameter."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else json.dumps(value)  # with integers of any size
 
 
 def _translated(route: Route, name: str, value: str) -> tuple[str, str]:

@@ -182,7 +182,7 @@ async def test_a_refusal_is_the_error_of_the_api(ask: Client, made: Catalog, oth
         f"compare?kind=tracks&ids={own}": ("compare", {"kind": "track", "ids": [own]}),
         "movers?kind=albums&limit=51": ("movers", {"kind": "album", "limit": 51}),
         "movers?kind=label": ("movers", {"kind": "label"}),
-        "find": ("find", {}),
+        f"find?query={'x' * 256}": ("find", {"query": "x" * 256}),
     }
     for path, (name, arguments) in calls.items():
         answer = await ask.get(f"{INSIGHTS}/{path}")
@@ -193,8 +193,27 @@ async def test_a_refusal_is_the_error_of_the_api(ask: Client, made: Catalog, oth
         "kind": "Must be one of: track, album, artist.",
         "id": required,
     }
+    assert (await refusal(ask, "find"))["errors"] == {"query": required}  # not `q`, as the endpoint has it
     unknown = (await refusal(ask, "figures", kind="label", id=1, days=7))["errors"]
     assert unknown == {"days": "This key is unknown.", "kind": "Must be one of: track, album, artist."}
+
+
+@on_shared_loop
+async def test_a_refused_period_of_a_chart_has_the_name_that_the_tool_gives_it(ask: Client, made: Catalog) -> None:
+    track: dict[str, Any] = {"kind": "track", "id": made.tracks[0]}
+    dates = {"from": "2026-01-01", "to": "2026-01-02"}
+    for period in ({"period": "7d"}, {"period": "7-days"} | dates, {"from": "2026-01-01"}, {"period": ["7-days"] * 2}):
+        errors = (await refusal(ask, "chart", **track | period))["errors"]
+        assert errors == (await refusal(ask, "figures", **track | period))["errors"], period
+        assert "timeframe" not in json.dumps(errors)
+
+
+@on_shared_loop
+@pytest.mark.parametrize("number", [2**63, 2**64, 10**100, -(2**70), 1e300])
+async def test_arguments_of_any_size_are_refused_like_others(ask: Client, number: float) -> None:
+    assert (await refusal(ask, "figures", kind="track", id=number))["error"] == "not_found"
+    assert (await refusal(ask, "compare", kind="track", ids=[1, [number]]))["errors"].keys() == {"ids"}
+    assert (await refusal(ask, "movers", kind=number, limit=number))["errors"].keys() == {"kind", "limit"}
 
 
 async def test_origins_limits_and_log_are_those_of_the_api(store: Store) -> None:
