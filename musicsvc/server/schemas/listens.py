@@ -20,7 +20,7 @@ from musicsvc.store.listens import missing
 
 MOST = 1000
 MOST_BYTES = 10 * 1024 * 1024
-LONGEST, MOST_VALUES = 10_240, 100  # bytes and values of a listen
+LONGEST, MOST_VALUES = 10_240, 100  # bytes and values of a listen; members of a body
 EARLIEST = 1_033_410_600  # Unix seconds; ListenBrainz accepts none before
 AHEAD = 300
 BLANKS = re.compile(r"[ \t\r\n]*+")
@@ -40,6 +40,8 @@ class _Reader:
         for name in self._members():
             if name in found:
                 raise Malformed("The body repeats a key.")
+            if len(found) == MOST_VALUES:  # a million of them would keep the thread that reads bodies for seconds
+                raise Malformed(f"The body has more than {MOST_VALUES} members.")
             found[name] = list(self._payload()) if name == "payload" and self._next() == "[" else self._value(name)
         if self._next():
             raise Malformed(NOT_JSON)

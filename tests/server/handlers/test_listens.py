@@ -193,6 +193,7 @@ MALFORMED = {
     "payload.1.listened_at: Is more than 5 minutes": body(listen(), listen(at=NOW // SECOND + 301)),
     "payload.1: Has more than 10,240 bytes": body(listen(), listen(title="x" * 10_240)),
     "payload.1: Has more than 100 values": body(listen(), listen(tags=["x"] * 100)),
+    "The body has more than 100 members": body(listen()) | {f"more{place}": 1 for place in range(99)},
 }
 
 
