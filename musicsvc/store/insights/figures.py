@@ -203,8 +203,8 @@ def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int, 
 
 
 def change(now: int, before: int) -> float | None:
-    """Return the growth from `before` to `now` in percent with one decimal, or None if `before` is 0."""
-    return ratio((now - before) * 100, before, 1) if before else None
+    """Return the growth from `before` to `now` in percent with one decimal, or None if `before` is not positive."""
+    return ratio((now - before) * 100, before, 1) if before > 0 else None
 
 
 def ratio(numerator: int, denominator: int, decimals: int) -> float:

@@ -8,11 +8,13 @@ import pytest
 from musicsvc.clock import DAY, isoformat
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
+from musicsvc.store.insights import overview
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
+from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.rollups import counts
-from musicsvc.store.plays.subjects import ALBUM, Subject
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from musicsvc.store.recounting import explain
 from musicsvc.store.recounting.explain import Explanation, Kept
 from tests.conftest import NOW
@@ -23,6 +25,14 @@ from tests.support.oracle import PlayOf
 TODAY = NOW // DAY
 PERIODS = ("7-days", "30-days", "2026-02", "all")
 DURATIONS = (None, 0, 9_999, 15_000, 30_000, 100_000, 250_000)
+
+DAMAGES = {
+    "no plays": "UPDATE play_count SET plays = 0",
+    "more plays than hours": "UPDATE play_count SET plays = 1000 * plays",
+    "hours of tracks alone": f"""
+        UPDATE play_count SET histogram = CASE {counts.KIND} WHEN {TRACK} THEN X'0000' ELSE X'' END
+    """,
+}
 
 
 @pytest.fixture
@@ -138,3 +148,14 @@ def test_wrong_counts_change_the_figures_of_the_api_but_not_the_recount(world: T
     assert found.differences[-1] == ("plays on day 0 since the release", plays + 1, plays)
     world.store.write(partial(sql.run, "DELETE FROM play_count")).result()
     assert counted(world, album).counted == right.counted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_counts_are_compared_and_reported_however_wrong_they_are(world: TimedWorld, damage: str) -> None:
+    world.store.write(partial(sql.run, damage)).result()
+    artist = Subject(ARTIST, world.made.artists[0])
+    assert counted(world, artist).differences
+    window = periods.window("all", NOW)
+    for scope in (Scope(), Scope(artist=artist.id)):
+        world.store.read(partial(overview.build_for_print, scope, window, NOW)).result()

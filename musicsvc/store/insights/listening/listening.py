@@ -102,7 +102,7 @@ def by_day(plays: Sequence[int]) -> list[Sequence[int]]:
 def summarize(plays: Sequence[int]) -> Completion:
     """Return mean (one decimal) and median completion. `plays[n]` is the number of plays with a completion of n %."""
     count = sum(plays)
-    if not count:
+    if count <= 0:  # of wrong counts, from which others were subtracted
         return Completion(None, None)
     heard = sum(percent * number for percent, number in enumerate(plays))
     up_to = list(accumulate(plays))

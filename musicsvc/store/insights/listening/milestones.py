@@ -1,6 +1,6 @@
 """The 100th, 1,000th, 10,000th (and so on) play of a track, album or artist, and the day with the most plays."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from itertools import accumulate
 from math import isqrt
@@ -125,18 +125,21 @@ def _reached(by_day: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
 
 
 def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
-    """Return the time of each milestone, or the beginning of its hour if single plays of the day were deleted."""
+    """Return the time of each milestone, or the beginning of its hour if single plays of the day were deleted.
+
+    Wrong counts may have more plays of a day than its hours: such a milestone has the time of the last hour.
+    """
     hours = _hours_of_days(kind, {(each.day, each.subject) for each in reached})
     times: list[int] = []
     positions: dict[int, Position] = {}
     for index, each in enumerate(reached):
         of_day = hours[each.day, each.subject]
         plays = list(accumulate(of_day))
-        hour = next(hour for hour, count in enumerate(plays) if each.place < count)
+        hour = min(bisect_right(plays, each.place), len(plays) - 1)
         times.append(each.day * DAY + hour * HOUR)
-        if each.day >= kept_from:
-            earlier = plays[hour] - of_day[hour]
-            positions[index] = Position(each.subject, each.day * 24 + hour, each.place - earlier, of_day[hour])
+        place = each.place - plays[hour] + of_day[hour]
+        if each.day >= kept_from and 0 <= place < of_day[hour]:
+            positions[index] = Position(each.subject, each.day * 24 + hour, place, of_day[hour])
     for index, at in times_of(kind, positions).items():
         times[index] = at
     return times

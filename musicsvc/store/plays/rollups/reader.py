@@ -234,7 +234,7 @@ class Reader:
         stats = [each.stats() if each.plays else NO_PLAYS for each in sums]
         if not self._all_time:
             return stats[:-1]
-        sets = [each.listeners for each in stats if each.plays]
+        sets = [each.listeners for each in stats if each.plays] or [NO_PLAYS.listeners]  # of wrong rows without plays
         return [*stats[:-1], PlayStats(plays, sets[0] if len(sets) == 1 else BitMap.union(*sets))]
 
 
