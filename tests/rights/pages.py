@@ -196,6 +196,7 @@ def _import(world: PageWorld) -> Mapping[str, Any]:
 
 
 def _pending(world: PageWorld) -> Mapping[str, Any]:
+    create("track", world.ids[OWNER])  # so that there is one to be named
     values = {"names": 1, "artist_key": 2, "artist": "Nobody", "title": "Nothing", "received_at": 7}
     return {"id": PendingListen.create(user=world.ids[OWNER], slot=3, played_at=3 * SLOT, **values).id}
 
