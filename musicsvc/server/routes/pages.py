@@ -93,7 +93,7 @@ ROUTES: tuple[Route, ...] = (
     page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, form=DEVELOPERS, password=PasswordOf.CALLER),
     page("GET", PLAYER, players.show, Access.DEVELOPER),
     page("POST", PLAYER, players.connect, Access.DEVELOPER, form=PLAYER, password=PasswordOf.CALLER),
-    page("GET", LISTENS, players.show_listens, SESSION),
+    page("GET", LISTENS, players.show_listens, SESSION, cost=Cost(Runs.FIGURES)),  # of what managers miss
     page("POST", f"{LISTENS}/{{id}}/name", players.name, SESSION, find=pending.find_own, form=LISTENS),
     page("POST", f"{LISTENS}/{{id}}/dismiss", players.dismiss, SESSION, find=pending.find_own),
     page("POST", f"{LISTENS}/dismiss", players.dismiss_all, SESSION),

@@ -1,10 +1,12 @@
 """Titles of the artists that an account manages which people hear and the catalog lacks, summed over all accounts."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
 from musicsvc.store.accounts.managing import managed_by
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.listens import matching
 from musicsvc.store.models import Artist, PendingListen
 
@@ -27,13 +29,19 @@ def of_manager(user_id: int) -> list[MissingTrack]:
     keys = {matching.artist_key(name) for (name,) in managed.tuples().iterator()}
     if not keys:
         return []
+    if not (sums := dict(_heard(keys))):
+        return []
+    listen = PendingListen
+    texts: Any = listen.select(listen.id, listen.artist, listen.title, listen.release).where(listen.id.in_([*sums]))
+    named: dict[int, Any] = {row[0]: row[1:] for row in texts.tuples().iterator()}
+    return [MissingTrack._make((*named[each], listens)) for each, listens in sums.items()]
+
+
+@compiled
+def _heard(keys: Collection[int]) -> Any:
+    """Select the first listen of each title, and the number of its listens."""
     listen, count = PendingListen, fn.count(SQL("*"))
     first = fn.min(listen.id)
     found = listen.select(first, count).where(listen.artist_key.in_(keys), listen.counted_for.is_null())
     found = found.group_by(listen.names).having(fn.count(listen.user.distinct()) >= FEWEST_ACCOUNTS)
-    sums: dict[int, int] = dict(found.order_by(count.desc(), first).limit(MOST).tuples().iterator())
-    if not sums:
-        return []
-    texts: Any = listen.select(listen.id, listen.artist, listen.title, listen.release).where(listen.id.in_([*sums]))
-    named: dict[int, Any] = {row[0]: row[1:] for row in texts.tuples().iterator()}
-    return [MissingTrack._make((*named[each], listens)) for each, listens in sums.items()]
+    return found.order_by(count.desc(), first).limit(MOST)

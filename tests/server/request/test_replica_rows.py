@@ -15,6 +15,7 @@ PRIMARY = {
     "/reports/{link}",
     "/insights/duplicates",
     "/imports/{id}/undo",
+    "/settings/listens",  # shows what was dismissed or named a moment ago
 }
 
 
