@@ -197,9 +197,11 @@ def _check_revision(message: Message, headers: Mapping[str, str]) -> bool:
 
 
 def _in_query(value: Any) -> str:
-    """Return an argument as the text of a parameter."""
+    """Return an argument as the text of a parameter: an empty one for lists and objects, which no parameter takes."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, list | dict):
+        return ""
     return value if isinstance(value, str) else json.dumps(value)  # with integers of any size
 
 

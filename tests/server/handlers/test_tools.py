@@ -216,6 +216,17 @@ async def test_arguments_of_any_size_are_refused_like_others(ask: Client, number
     assert (await refusal(ask, "movers", kind=number, limit=number))["errors"].keys() == {"kind", "limit"}
 
 
+@on_shared_loop
+@pytest.mark.parametrize("depth", [1, 200, 300, 900])
+async def test_arguments_of_any_depth_are_refused_like_others(ask: Client, depth: int) -> None:
+    nested: Any = "x"
+    for _ in range(depth):
+        nested = {"x": [nested]} if depth < 900 else [nested]
+    assert (await refusal(ask, "figures", kind="track", id=nested))["error"] == "not_found"
+    assert (await refusal(ask, "find", query={"x": nested}))["errors"].keys() == {"query"}
+    assert (await refusal(ask, "movers", kind=nested, period=nested))["errors"].keys() == {"kind", "period"}
+
+
 async def test_origins_limits_and_log_are_those_of_the_api(store: Store) -> None:
     clock, allowed = StoppedClock(), "https://assistant.example"
     settings = Settings(
