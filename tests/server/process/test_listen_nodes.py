@@ -12,6 +12,7 @@ import pytest
 from musicsvc.clock import SECOND, Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PendingListen, Play
 from tests.faults.outages import Database, ask
 from tests.support.postgres import MissingError
@@ -94,9 +95,18 @@ def nodes(folder: Path, database: Database) -> Iterator[list[Node]]:
         node.close()
 
 
-def test_listens_of_one_node_count_once_when_the_other_creates_their_track(
-    database: Database, nodes: list[Node]
-) -> None:
+@pytest.fixture
+def store(database: Database) -> Iterator[Store]:
+    with opening.connect(database.url) as opened:
+        yield opened
+
+
+def await_plays(store: Store, number: int) -> None:
+    """Wait until this many plays are counted, which takes at most 5 seconds."""
+    until(lambda: store.read(Play.select().count).result() == number, seconds=5)
+
+
+def test_listens_of_one_node_count_once_when_the_other_creates_their_track(store: Store, nodes: list[Node]) -> None:
     one, other = nodes
     last = Clock().now() // SECOND - 600
     titles = [title for title, number in HEARD.items() for _ in range(number)]
@@ -107,16 +117,18 @@ def test_listens_of_one_node_count_once_when_the_other_creates_their_track(
     one.send(listens)
     artist = int(other.api("POST", "artists", {"name": ARTIST})["artist"]["id"])
     other.create("Morning", artist)
+    await_plays(store, 3)
     until(lambda: other.plays(artist) == {"Morning": 3})
     until(lambda: one.plays(artist) == {"Morning": 3})
     other.send(listens)  # again
     one.create("Noon", artist)
     one.kill()  # perhaps before it looked
+    await_plays(store, 8)
     until(lambda: other.plays(artist) == {"Morning": 3, "Noon": 5})
     other.send(listens)
     other.create("Evening", artist)
+    await_plays(store, 15)
     until(lambda: other.plays(artist) == HEARD)
     assert other.api("GET", "users/me/pending-listens")["pagination"]["total"] == 0
-    with opening.connect(database.url) as store:
-        assert store.read(lambda: (Play.select().count(), PendingListen.select().count())).result() == (15, 15)
-        require_sound(store)
+    assert store.read(lambda: (Play.select().count(), PendingListen.select().count())).result() == (15, 15)
+    require_sound(store)
