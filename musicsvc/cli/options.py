@@ -157,11 +157,11 @@ def _find_ids(noun: str) -> Callable[..., Any]:
 
 
 def _find_id(noun: str, context: typer.Context, text: str) -> int:
-    from musicsvc.store.catalog import names
+    from musicsvc.store.catalog import field_texts, names
 
     digits = not isinstance(text, Name)
     find: Callable[[], int] = partial(names.find_id, noun or context.params["kind"].value, text, digits=digits)
-    if not (digits and text.strip().isdecimal()):
+    if not (digits and field_texts.is_id(text.strip())):
         return Session.from_context(context).read(find)
     if (number := find()) < 1:
         raise typer.BadParameter(f"must be 1 or more, not {text!r}.")

@@ -89,6 +89,14 @@ def test_a_name_stands_for_an_id_if_no_other_row_has_it(run: Run, ask: Json) -> 
     assert "There is no such track." in run("track", "show", "9" * 40, expect=1).stderr
 
 
+def test_digits_of_other_scripts_are_a_name(run: Run, ask: Json) -> None:
+    assert "There is no artist named ١." in run("artist", "show", "١", expect=1).stderr
+    assert "There is no artist named ١." in run("track", "edit", "1", "--artists", "١", expect=1).stderr
+    assert "There is no album named １." in run("track", "edit", "1", "--album-id", "１", expect=1).stderr
+    ask("artist", "edit", "2", "--name", "١")
+    assert ask("artist", "show", "١")["id"] == 2
+
+
 @pytest.mark.slow
 def test_every_command_takes_a_name_for_an_id_and_a_name_of_digits_with_an_option(
     run: Run, ask: Json, store: Store

@@ -28,6 +28,15 @@ def _show_length(milliseconds: int) -> str:
     return f"{whole}.{milliseconds % SECOND:03}".rstrip("0") if milliseconds % SECOND else whole
 
 
+def is_id(text: str) -> bool:
+    """Return whether a text in place of which a name may stand is an id. Digits of other scripts are a name."""
+    return text.isascii() and text.isdigit()
+
+
+def _id_or_name(text: str) -> int | str:
+    return int(text) if is_id(text) else text
+
+
 def _split(text: str, separator: str) -> list[str]:
     return [part for part in map(str.strip, text.split("\n" if "\n" in text else separator)) if part]
 
@@ -35,8 +44,7 @@ def _split(text: str, separator: str) -> list[str]:
 def _parse_artists(text: str) -> list[int | str]:
     """Return ids, and names of artists whose ids are not given."""
     parts = _split(text, ",")
-    parts = parts if all(map(str.isdecimal, parts)) else _split(text, ";")
-    return [int(part) if part.isdecimal() else part for part in parts]
+    return [*map(_id_or_name, parts if all(map(is_id, parts)) else _split(text, ";"))]
 
 
 def _show_each(values: Iterable[str]) -> str:
@@ -67,8 +75,8 @@ TYPING: Mapping[Form, Typing] = {
     "yes or no": Typing(
         lambda text: YES_OR_NO.get(text.lower(), text), lambda value: "yes" if value else "no", "yes or no"
     ),
-    "artist": Typing(lambda text: int(text) if text.isdecimal() else text, hint="id or name"),
+    "artist": Typing(_id_or_name, hint="id or name"),
     "artists": Typing(_parse_artists, _show_each, "ids separated by commas or names by semicolons"),
-    "album": Typing(lambda text: int(text) if text.isdecimal() else text, hint="id or name"),
+    "album": Typing(_id_or_name, hint="id or name"),
     "words": Typing(lambda text: _split(text, ";"), _show_each, "separated by semicolons"),
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts.managing import managed_by
+from musicsvc.store.catalog.field_texts import is_id
 from musicsvc.store.engine.name_index import INDEXES
 from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
@@ -48,10 +49,10 @@ def find_id(noun: str, text: str, *, manager_id: int | None = None, digits: bool
     Raises Failure if no row or several have the name. The row of digits alone need not exist.
     """
     text = text.strip()
-    if digits and text.isascii() and text.isdigit():
-        return min(int(text), LARGEST_ID)
     if len(text) > LONGEST:
         raise Failure(f"There is no {noun} with a name of {len(text):,} characters.")
+    if digits and is_id(text):
+        return min(int(text), LARGEST_ID)
     managed = _named(noun, text, manager_id) if manager_id is not None else []
     ids = managed or _named(noun, text)
     if len(ids) != 1:
@@ -70,7 +71,7 @@ def is_unknown(noun: str, text: str) -> bool:
 def as_id(noun: str, text: str) -> int | None:
     """Return the id that a text means if it is digits alone, or a name with the id of a row that has this name."""
     text = text.strip()
-    if text.isascii() and text.isdigit():
+    if is_id(text):
         return min(int(text), LARGEST_ID)
     found = WITH_ID.fullmatch(text)
     table = TABLES[noun]

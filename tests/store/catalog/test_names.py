@@ -33,6 +33,7 @@ def test_a_name_is_the_one_that_the_account_manages_or_has_its_id_beside_it(stor
         (with_id("Clara", wieck), label, f"There is no artist named Clara ({wieck})."),
         ("", label, "There is no artist named ."),
         ("C" * 10_000, label, "There is no artist with a name of 10,000 characters."),
+        ("9" * 10_000, label, "There is no artist with a name of 10,000 characters."),
     ):
         with pytest.raises(Failure) as failure:
             find(text, manager)
