@@ -46,7 +46,7 @@ Sheet = Annotated[str | None, option("NAME", "The sheet to read of a workbook; d
 
 def _named(encoding: str | None) -> str | None:
     try:
-        return encoding and encodings.named(encoding)
+        return None if encoding is None else encodings.named(encoding)
     except Failure as unknown:
         raise typer.BadParameter(unknown.message) from None
 

@@ -67,7 +67,7 @@ def test_an_import_says_which_encoding_was_guessed_and_another_can_be_named(
     assert "remark" not in ask("import", "catalog", str(file), "--encoding", "cp850", "--dry-run")
     assert "remark" not in ask("import", "catalog", str(file), "--encoding", "macintosh")
     assert [each["name"] for each in ask("artist", "list")] == ["Björk"]
-    for name in ("rot13", "zip", "utf-7", "no such"):
+    for name in ("rot13", "zip", "utf-7", "no such", ""):
         done = run("import", "catalog", str(file), "--encoding", name, expect=2)
         assert "There is no encoding" in " ".join(done.stderr.split())
     book = write_xlsx(tmp_path / "songs.xlsx", [("Track", "Artist"), ("T", "A")])
