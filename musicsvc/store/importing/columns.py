@@ -161,6 +161,8 @@ class Columns:
             name = self._named.get(name, name)
             if not sign or not column:
                 raise Invalid({"--map": f"{cut(pair)!r} is not in the form column=field."})
+            if column in self.mapped:
+                raise Invalid({"--map": f"The column {cut(column)!r} is mapped twice. Map it to one field."})
             if name and name not in fields:
                 raise Invalid({"--map": f"There is no field {cut(name)!r}. The fields are {', '.join(fields)}."})
             if name and name in self.mapped.values() and not fields[name].several:

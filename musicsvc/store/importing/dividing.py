@@ -41,6 +41,8 @@ class Dividing:
             column, _, text = pair.rpartition("=")
             if not column:
                 raise Invalid({"--divide": f"{cut(pair)!r} is not in the form column=signs."})
+            if column in self._asked:
+                raise Invalid({"--divide": f"{cut(column)!r} has two rules. Give all signs in one."})
             try:
                 self._asked[column] = lists.signs(text)
             except ValueError as error:

@@ -203,6 +203,13 @@ def test_two_columns_cannot_fill_one_field(imported: Import) -> None:
     assert refused.value.errors == {"--map": "Only one column can fill the field track."}
 
 
+@pytest.mark.parametrize("second", ["a=artist", "a=", "a=track"])
+def test_a_column_is_mapped_once(imported: Import, second: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        imported([], pairs=["a=track", second])
+    assert refused.value.errors == {"--map": "The column 'a' is mapped twice. Map it to one field."}
+
+
 def test_texts_that_stand_for_blank_are_told(imported: Import) -> None:
     row = {"track": "NA", "artist": "NA"}
     assert reasons(imported([row], blanks=["NA"])) == [(1, "track is missing; artist is missing")]

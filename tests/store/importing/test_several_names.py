@@ -288,6 +288,12 @@ def test_a_malformed_rule_is_refused(pair: str) -> None:
         Catalog(ImportOptions(divide=[pair]))
 
 
+def test_a_column_has_one_rule() -> None:
+    with pytest.raises(Invalid) as refused:
+        Catalog(ImportOptions(divide=["Artist=&", "Artist=x"]))
+    assert refused.value.errors == {"--divide": "'Artist' has two rules. Give all signs in one."}
+
+
 @pytest.mark.parametrize("column", ["Title", "Nothing", "isrc", "genre"])
 def test_a_rule_for_a_column_without_names_is_refused(files: Files, column: str) -> None:
     with pytest.raises(Failure, match=f"No column '{column}' has names to divide"):
