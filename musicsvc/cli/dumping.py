@@ -33,7 +33,7 @@ def dump(context: typer.Context, folder: Folder, json: AsJson = False) -> None:
     session, now = Session.begin(context)
     began = session.clock.monotonic()
     executors.lower_priority()
-    with dumps.opened(folder) as target, session.store() as store, progress.bar(session, "plays") as on_progress:
+    with session.store() as store, dumps.opened(folder) as target, progress.bar(session, "plays") as on_progress:
         with closing(target):
             summary = store.read(lambda: _write(target, on_progress)).result()
         removed = target.publish(_about(now, summary))

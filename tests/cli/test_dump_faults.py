@@ -113,3 +113,8 @@ def test_a_dump_beside_a_writer_has_all_or_no_plays_of_a_transaction(run: Run, s
         writer.join()
     assert [count % 7 for count in counts] == [0, 0, 0, 0]
     assert counts == sorted(set(counts))
+
+
+def test_a_dump_of_no_database_makes_no_folder(bare: Run, tmp_path: Path) -> None:
+    assert "There is no database" in bare("plays", "dump", "--output", str(tmp_path / "dump"), expect=1).stderr
+    assert not (tmp_path / "dump").exists()
