@@ -22,6 +22,7 @@ SAMPLE = 500  # rows
 SAMPLE_CELLS = 50_000
 SAMPLE_PIECES = 4  # between which the reader pauses: about 2 MiB
 MOST_KNOWN, LONGEST_KNOWN = 2048, 64  # texts of a column whose meaning is kept, and their characters
+VARIED = 0.9  # of the first cells of a column that are the only ones of their text, so that none is kept
 DATE_FORMATS = {"YYYY-MM-DD": "YMD", "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
 
 
@@ -106,24 +107,25 @@ class Unread:
 
 @dataclass(slots=True)
 class Use:
-    """The field that a column fills, if any, and of that field `Field.is_name`, `Field.several` and `Field.varied`.
+    """The field that a column fills, if any, and of that field `Field.is_name` and `Field.several`.
 
-    `is_shared`: other columns fill the field too. `known`: what short texts in the column mean, if they are valid.
+    `varied`: hardly two cells are equal. `is_shared`: other columns fill the field too. `known`: what short texts in
+    the column mean, if they are valid. All are forgotten if there are many.
     """
 
-    name: str | None
+    name: str  # or empty
     is_name: bool
     several: bool
     varied: bool = False
     is_shared: bool = False
     known: dict[str, Any] = field(default_factory=dict)
 
-    def keep(self, cell: Any, meaning: Any) -> None:
-        """Remember what a cell means if it is a short text. All are forgotten if there are many."""
-        if not self.varied and isinstance(cell, str) and len(cell) <= LONGEST_KNOWN:
+    def keep(self, text: str, meaning: Any) -> None:
+        """Remember what a text means if it is short."""
+        if len(text) <= LONGEST_KNOWN:
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
-            self.known[cell] = meaning
+            self.known[text] = meaning
 
 
 class Columns:
@@ -305,20 +307,23 @@ class Columns:
             value, use = row.get(column), uses[column]
             if value is None or value == "" or value in blanks:
                 continue
-            if use.name is None:
-                self.unread[column].count += not is_blank(value)
-            elif type(value) is str and value in use.known:
+            is_text = type(value) is str
+            if is_text and value in use.known:
                 values[use.name] = use.known[value]
-            else:
-                if use.is_name and (cleaned := without_controls(value)) != value:
-                    value, notes = cleaned, {*notes, "controls_dropped"}
-                if use.is_shared:
-                    lists.setdefault(use.name, []).append(value)
-                elif self._parse(cells, use.name, [value] if use.several else value):
-                    use.keep(value, values[use.name])
+                continue
+            if not use.name:
+                self.unread[column].count += not is_blank(value)
+                continue
+            if use.is_name and not (is_text and value.isprintable()) and (cleaned := without_controls(value)) != value:
+                value, notes = cleaned, {*notes, "controls_dropped"}
+            if use.is_shared:
+                lists.setdefault(use.name, []).append(value)
+            elif self._parse(cells, use.name, [value] if use.several else value) and is_text and not use.varied:
+                use.keep(value, values[use.name])
         for name, several_cells in lists.items():
             self._parse(cells, name, several_cells)
-        cells.notes = tuple(notes)
+        if notes:
+            cells.notes = tuple(notes)
         return cells
 
     def _use(self, row: Mapping[str, Any], blanks: Collection[str]) -> None:
@@ -329,7 +334,9 @@ class Columns:
             if column not in self._uses and value is not None and value != "" and value not in blanks:
                 name = self._found[column] = self.field(column)
                 field = Field(str) if name is None else self.fields[name]
-                use = self._uses[column] = Use(name, field.is_name, field.several, field.varied)
+                texts = [text for row in self._sample[1] if isinstance(text := row.values.get(column), str)]
+                varied = field.varied or len({*texts}) > VARIED * len(texts)
+                use = self._uses[column] = Use(name or "", field.is_name, field.several, varied)
                 if (other := self._filling.setdefault(name, use)) is not use and name is not None:
                     use.is_shared = other.is_shared = True
                     other.known = {}

@@ -48,9 +48,9 @@ class Artists:
         self._credits: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def of(self, names: tuple[str, ...]) -> tuple[int, ...]:
-        if names not in self._credits:
-            self._credits[names] = tuple(dict.fromkeys(chain.from_iterable(map(self._ids.__getitem__, names))))
-        return self._credits[names]
+        if (found := self._credits.get(names)) is None:
+            found = self._credits[names] = tuple(dict.fromkeys(chain.from_iterable(map(self._ids.__getitem__, names))))
+        return found
 
     def need(self, row: CatalogRow) -> None:
         """Count the artists that the row names, and create those of them that are missing."""
@@ -65,7 +65,7 @@ class Artists:
     def size(self, ids: Collection[int]) -> int:
         """Return the bytes that artists take in the JSON of an album or track."""
         sizes = self._sizes
-        if missing := [each for each in ids if each not in sizes]:
+        if missing := {*ids}.difference(sizes):
             others = [each for each in missing if each not in self._names]
             for artist_id, name, image in _by_id(others) if others else ():
                 self._names[artist_id], self._images[artist_id] = name, image

@@ -106,27 +106,14 @@ class CatalogRow(NamedTuple):
     genres: Mapping[str, str]  # display names by slug
     tags: tuple[str, ...]
     notes: tuple[str, ...]  # keys of summary.NOTES
+    isrc: str | None
+    upc: str | None  # by which the row names its album, without zeros in front; an external id counts more
+    album_credits: tuple[str, ...]  # the album's artists; one without external id is found by name and first artist
 
     @property
     def values(self) -> Mapping[str, Any]:
         """The values of the row for the fields in PLAIN."""
         return {**dict.fromkeys(PLAIN), **self.of_track, **self.of_album}
-
-    @property
-    def isrc(self) -> str | None:
-        found: str | None = self.of_track.get("isrc")
-        return found
-
-    @property
-    def upc(self) -> str | None:
-        """The UPC by which the row names its album, without zeros in front. An external id counts more."""
-        code: str | None = self.of_album.get("upc")
-        return code.lstrip("0") if code and self.album and not self.album_external_id else None
-
-    @property
-    def album_credits(self) -> tuple[str, ...]:
-        """The artists of the row's album, in order. An album without external id is found by name and first artist."""
-        return tuple(dict.fromkeys((*self.album_artists, *self.artists))) if self.album_artists else self.artists
 
 
 def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
@@ -134,7 +121,8 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     read = cells.values.get
     ignored = () if cells.values.keys().isdisjoint(LATER) else (IGNORED,)
     notes = [*ignored]
-    if not read("album"):
+    album, album_id = read("album"), read("album_external_id")
+    if not album:
         for name in (name for _, name in CELLS_OF_ALBUM if read(name)):
             cells.leave_out(name, "needs an album", read(name))
     of_track = {field: value for field, name in CELLS_OF_TRACK if (value := read(name)) is not None}
@@ -142,22 +130,20 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
         of_track["release_date"] = day.date
         if day.padded:
             notes.append(f"{day.padded}_padded")
-    found = CatalogRow(
-        line=line,
-        external_id=read("external_id"),
-        name=read("track") or "",
-        artists=artists_of(cells, artist),
-        album=read("album"),
-        album_external_id=read("album_external_id"),
-        album_artists=read("album_artist") or (),
-        of_track=of_track,
-        of_album={field: of_track[field] for field in OF_BOTH if field in of_track}
-        | {field: value for field, name in CELLS_OF_ALBUM if (value := read(name)) is not None},
-        genres=_genres(found, cells) if (found := read("genre")) else {},
-        tags=read("tags") or (),
-        notes=tuple(notes),
+    of_album = {field: of_track[field] for field in OF_BOTH if field in of_track}
+    of_album |= {field: value for field, name in CELLS_OF_ALBUM if (value := read(name)) is not None}
+    artists, first = artists_of(cells, artist), read("album_artist") or ()
+    genres = _genres(given, cells) if (given := read("genre")) else {}
+    names = read("track") or "", artists, read("external_id"), album, album_id, first
+    code = of_album.get("upc") if album and not album_id else None
+    codes = of_track.get("isrc"), code and code.lstrip("0")
+    credit = tuple(dict.fromkeys((*first, *artists))) if first else artists
+    # A third of the time of a call of the class, of which there is one for each row.
+    found = tuple.__new__(
+        CatalogRow, (line, *names, of_track, of_album, genres, read("tags") or (), tuple(notes), *codes, credit)
     )
-    _refuse(found, cells)
+    if cells.faults or not (found.name and artists and (album or album_id is None)) or len(credit) > MOST_ARTISTS:
+        _refuse(found, cells)
     if cells.faults:  # counted as a refusal of the kind of the first faulty field
         counted = next(each.counted for field, each in FIELDS.items() if field in cells.faults)
         raise RefusedError(cells.reasons(FIELDS), counted, notes=ignored)

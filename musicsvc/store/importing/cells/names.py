@@ -65,6 +65,9 @@ def several(value: Any, longest: int) -> list[str]:
 
 def texts(cells: Iterable[Any], longest: int) -> tuple[str, ...]:
     """Return the distinct names in several cells."""
+    cells = [*cells]
+    if len(cells) == 1:  # most often
+        return (*several(cells[0], longest),)
     return tuple(dict.fromkeys(part for cell in cells for part in several(cell, longest)))
 
 
