@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-PIECE = 512 * 1024  # bytes between two pauses
+PIECE = 1024 * 1024  # bytes between two pauses
 
 
 class Pause(Enum):

@@ -10,6 +10,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, ImportRun, Track
 from musicsvc.store.security import security_events
 from tests.cli.conftest import Json, Run
+from tests.support.bounds import Bounds
 
 ADA, EVE = "ada@label.test", "eve@label.test"
 CATALOG = "track,artist,album,external_id,album_external_id\nA,Ann,One,t1,a1\nB,Ann;Bea,One,t2,a1\nC,Cleo,Two,t3,a2\n"
@@ -64,7 +65,10 @@ def test_all_artists_of_an_account_move_with_the_external_ids_of_their_imports(
     assert (again["tracks"]["new"], again["albums"]["new"], again["artists"]["new"]) == (0, 0, 0)
 
 
-def test_an_import_that_a_damaged_file_ends_is_an_event_with_what_it_did(run: Run, store: Store, world: Path) -> None:
+def test_an_import_that_a_damaged_file_ends_is_an_event_with_what_it_did(
+    run: Run, store: Store, world: Path, bounds: Bounds
+) -> None:
+    bounds(rows_a_unit=1_000)
     whole = gzip.compress("".join(["track,artist\n", *(f"S{at},Dan\n" for at in range(9_000))]).encode())
     (world / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
     run("import", "catalog", str(world / "cut.csv.gz"), expect=1)

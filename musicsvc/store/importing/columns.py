@@ -20,7 +20,7 @@ FEATURED = "featured_artist"  # the field that all columns for it fill, not only
 MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has such a name"
 SAMPLE = 500  # rows
 SAMPLE_CELLS = 50_000
-SAMPLE_PIECES = 4  # between which the reader pauses: about 2 MiB
+SAMPLE_PIECES = 2  # between which the reader pauses: about 2 MiB
 MOST_KNOWN, LONGEST_KNOWN = 2048, 64  # texts of a column whose meaning is kept, and their characters
 VARIED = 0.9  # of the first cells of a column that are the only ones of their text, so that none is kept
 DATE_FORMATS = {"YYYY-MM-DD": "YMD", "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
@@ -121,7 +121,6 @@ class Use:
     known: dict[str, Any] = field(default_factory=dict)
 
     def keep(self, text: str, meaning: Any) -> None:
-        """Remember what a text means if it is short."""
         if len(text) <= LONGEST_KNOWN:
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
@@ -322,8 +321,7 @@ class Columns:
                 use.keep(value, values[use.name])
         for name, several_cells in lists.items():
             self._parse(cells, name, several_cells)
-        if notes:
-            cells.notes = tuple(notes)
+        cells.notes = tuple(notes)
         return cells
 
     def _use(self, row: Mapping[str, Any], blanks: Collection[str]) -> None:

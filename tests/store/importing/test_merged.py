@@ -163,7 +163,7 @@ def test_the_codes_of_what_was_merged_lead_to_the_other(store: Store, imported: 
 def test_a_running_import_finds_the_other_of_what_is_merged_meanwhile(
     store: Store, imported: Callable[..., ImportSummary], tmp_path: Path, bounds: Bounds
 ) -> None:
-    bounds(plays_a_unit=2)
+    bounds(rows_a_unit=2)
     imported("catalog", SHEET)
     left: list[tuple[Noun, str, str]] = [MERGES[1], MERGES[0]]
 

@@ -171,7 +171,7 @@ def test_a_split_is_for_the_account_that_manages_the_parts_and_for_plays_without
 def test_a_running_import_of_plays_finds_the_parts_of_what_is_split_meanwhile(
     store: Store, imported: Importer, bounds: Bounds
 ) -> None:
-    bounds(plays_a_unit=1)
+    bounds(rows_a_unit=1)
     imported("catalog", CATALOG)
     left = [("Ann", "Bob")]
 

@@ -239,6 +239,6 @@ def test_an_import_ends_when_its_account_is_deleted(store: Store, tmp_path: Path
     with pytest.raises(Failure, match=r"The account of import 1 was deleted while it ran\."):
         import_file(store, tmp_path / "songs.jsonl", OPTIONS["catalog"](), rows, on_progress=delete_soon)
     run = store.read(lambda: ImportRun.get_by_id(1)).result()
-    assert (run.state, run.rows, run.user) == ("stopped", 2500, label.user_id)
+    assert (run.state, run.rows, run.user) == ("stopped", 5000, label.user_id)
     assert store.read(lambda: {artists.get(number).manager_id for number in range(3, 10)}).result() == {other.id}
     require_sound(store)

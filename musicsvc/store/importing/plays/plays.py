@@ -129,7 +129,6 @@ class Plays(Kind[Listen]):
     fields = listen_rows.FIELDS
     synonyms = headings.PLAYS
     required = {"played_at": ""}  # noqa: RUF012 - a constant
-    rows_a_unit = 2000  # about 50 ms per transaction, so that a running server hardly waits
 
     def __init__(self, options: ImportOptions) -> None:
         """Raise Failure for a name of a listener that is empty or too long, and as all imports do."""
