@@ -66,6 +66,7 @@ async def test_artists_are_assigned_one_by_one_and_all_together(office: Office) 
     first, second, third = manages(office, ben, f"Solo {office.domain}", "Duo", "Trio")
     listed = await office.page(f"/admin/artists?manager={ben}")
     assert f"3 artists of ben@{office.domain}" in listed
+    assert "Trio" in await office.page("/admin/artists?manager=")
     found = await office.page(f"/admin/artists?q=solo {office.domain}")
     assert f'<a href="/admin/artists/{first}">Solo {office.domain}</a>' in found
     path = f"/admin/artists/{first}"

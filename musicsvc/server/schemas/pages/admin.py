@@ -10,6 +10,7 @@ from musicsvc.store.accounts import api_access, users
 from musicsvc.wording import LONGEST_NAME
 
 LONGEST_ID = 2**63 - 1
+Id = Annotated[int, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY]
 Before = Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY]
 Typed = Annotated[str, Text(0, LONGEST_NAME)]
 
@@ -79,7 +80,7 @@ class ArtistsQuery(Query):
     other_names: ClassVar = SEARCH_NAMES
 
     q: Typed = ""
-    manager: Annotated[Before, empty_is_none(Before)] = None
+    manager: Annotated[Id | None, empty_is_none(Id)] = None
     page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
 
 
