@@ -17,6 +17,7 @@ from musicsvc.server.shapes import personal_data
 from musicsvc.store import models
 from musicsvc.store.accounts import users
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.editing import assignments
 from musicsvc.store.engine import store as stores
 from musicsvc.store.people import catalogs, deletion
 
@@ -134,6 +135,8 @@ def _find(
     def unit() -> tuple[models.User, models.User | None]:
         user, manager = users.by_email(email), None if artists_to is None else users.by_email(artists_to)
         deletion.check(user, without_artists=with_artists or manager is not None)
+        if manager is not None:
+            assignments.require_two(user, manager)
         return user, manager
 
     try:

@@ -1,5 +1,7 @@
 """`musicsvc user`."""
 
+from pathlib import Path
+
 import pytest
 
 from musicsvc.clock import DAY, Clock, parse
@@ -91,3 +93,13 @@ def test_the_commonest_passwords_are_refused_once_the_service_is_hosted(
     monkeypatch.setenv("MUSICSVC_SERVER__PUBLIC_URL", "https://music.example.test")
     refused = run("user", "create", EMAIL, "--password-stdin", stdin="password", expect=2)
     assert "most common" in refused.stderr
+
+
+def test_a_deletion_that_hands_artists_to_the_account_itself_writes_no_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("user", "create", EMAIL)
+    refused = run("user", "delete", EMAIL, "--artists-to", EMAIL, "--yes", expect=1)
+    assert refused.stderr == f"Error: Both accounts are {EMAIL}. Name two accounts.\n"
+    assert not list(tmp_path.glob("account-*"))

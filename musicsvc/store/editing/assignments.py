@@ -29,6 +29,12 @@ def assign(artist_id: int, user: User, *, now: int, actor: Actor = "cli") -> Art
     return artists.get(artist_id)
 
 
+def require_two(former: User, user: User) -> None:
+    """Raise Failure if both are one account."""
+    if former.id == user.id:
+        raise Failure(f"Both accounts are {user.email}. Name two accounts.")
+
+
 def assign_all(
     former: User,
     user: User,
@@ -43,8 +49,7 @@ def assign_all(
     Later imports for `user` find the tracks and albums by external id if all artists moved, unless `user` has others
     with these ids. `account`: the account that acts, if it is one of both. Raises `Failure` if both are one account.
     """
-    if former.id == user.id:
-        raise Failure(f"Both accounts are {user.email}. Name two accounts.")
+    require_two(former, user)
     chosen = managed_by(former.id) if only is None else managed_by(former.id) & Artist.id.in_(only)
     rows = lock_rows(Artist.select(Artist.id, Artist.name).where(chosen).order_by(Artist.id)).tuples()
     moved = [(number, name) for number, name in rows.iterator()]
