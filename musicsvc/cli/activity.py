@@ -72,7 +72,10 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
         filters = _filters(kind, call_filters, {**common_filters, "account_id": _account(store, account)})
         printer = _Printer(store, json=json, lines=follow)
         shown = timeline.Timeline(store, log, *filters)
-        printer.print(shown.newest(limit))
+        found = shown.newest(limit)
+        printer.print(found)
+        if not found and not follow:
+            session.echo("No such entries.")
         while follow:
             time.sleep(POLL_SECONDS)
             printer.print(shown.later())

@@ -177,7 +177,8 @@ def test_filters_select_rows(ask: Json, options: list[str], expected: list[str])
 
 def test_without_a_log_nothing_is_printed_or_created(ask: Json, run: Run, store_url: str) -> None:
     assert ask("activity") == []
-    assert run("activity").stdout == ""
+    nothing = run("activity")
+    assert (nothing.stdout, nothing.stderr) == ("", "No such entries.\n")
 
     if store_url.startswith("sqlite:///"):
         assert not Path(store_url.removeprefix("sqlite:///")).with_name("activity.db").exists()
