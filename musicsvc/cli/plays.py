@@ -29,7 +29,9 @@ Limit = Annotated[int, option("N", "Only the newest N reports.", min=1, max=1_00
 Dumped = Annotated[
     Path | None, option("DIR", "Recount from the plays that musicsvc plays dump wrote to this folder.", "--from")
 ]
-Engine = Annotated[EngineName, option("ENGINE", "duckdb or clickhouse, both in this process, or spark.", "--engine")]
+Engine = Annotated[
+    EngineName | None, option("ENGINE", "duckdb (default) or clickhouse, both in this process, or spark.", "--engine")
+]
 Master = Annotated[
     str | None, option("URL", "The Spark master, spark://HOST:PORT; by default this machine.", "--master")
 ]
@@ -57,7 +59,7 @@ def recount(
     *,
     check: Annotated[bool, typer.Option("--check", help="Only compare; exit with 1 if counts differ.")] = False,
     folder: Dumped = None,
-    engine: Engine = EngineName.DUCKDB,
+    engine: Engine = None,
     master: Master = None,
     kind: KindOf = None,
     ids: Ids = None,

@@ -40,7 +40,7 @@ class EngineName(StrEnum):
 class Options:
     """The options that go with `--from`. Without `ids`, all tracks, albums or artists are recounted."""
 
-    engine: EngineName
+    engine: EngineName | None
     master: str | None
     kind: Kind | None
     ids: list[int]
@@ -53,6 +53,7 @@ class Options:
     def given(self) -> list[str]:
         """The names of the options that were given."""
         values = {
+            "engine": self.engine,
             "master": self.master,
             "kind": self.kind,
             "id": self.ids,

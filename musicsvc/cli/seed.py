@@ -33,7 +33,9 @@ def seed(
         float | None,
         option("FACTOR", "Size of a synthetic catalog; 1 is 1,000 artists, 4,000 albums and 20,000 tracks."),
     ] = None,
-    random_seed: Annotated[int, option("N", "The same number gives the same synthetic catalog.")] = 1,
+    random_seed: Annotated[
+        int | None, option("N", "The same number gives the same synthetic catalog; default: 1. Needs --scale.")
+    ] = None,
     accounts: Annotated[
         bool, typer.Option("--accounts", help="Give new accounts of the sample data API access and valid tokens.")
     ] = False,
@@ -43,9 +45,14 @@ def seed(
     session = Session.from_context(context)
     if accounts and scale is not None:
         raise typer.BadParameter("A synthetic catalog has no accounts. Remove --accounts or --scale.")
+    if random_seed is not None and scale is None:
+        raise typer.BadParameter("Needs --scale.", param_hint="--random-seed")
     if scale is not None and not 0 < scale <= synthetic.LARGEST:
         raise typer.BadParameter(synthetic.BAD_SCALE, param_hint="--scale")
-    added = _add_fixtures(session, rights=accounts) if scale is None else _add_synthetic(session, scale, random_seed)
+    if scale is None:
+        added = _add_fixtures(session, rights=accounts)
+    else:
+        added = _add_synthetic(session, scale, 1 if random_seed is None else random_seed)
     parts = [quantity(number, kind.removesuffix("s"), kind) for kind, number in added.items() if number]
     message = f"Added {', '.join(parts)}." if parts else "All data exists already. Nothing was added."
     output.print_result(session, message, added, json=json)

@@ -238,6 +238,7 @@ def test_a_damaged_dump_is_one_line(run: Run, world: World, tmp_path: Path, dama
     ("options", "message"),
     [
         (("--kind", "artist"), "--kind: Needs --from DIR."),
+        (("--engine", "duckdb"), "--engine: Needs --from DIR."),
         (("--compare",), "--compare: Needs --from DIR."),
         (("--from", "."), "--kind: Say of what: track, album or artist."),
         (("--from", ".", "--check"), "--check: Use --compare with --from."),

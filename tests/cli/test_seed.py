@@ -83,3 +83,7 @@ def test_a_database_with_other_accounts_causes_a_warning_without_tokens(run: Run
     assert run("seed").stderr.startswith(
         "Warning: The database has other accounts (1). This adds 6 accounts. To try them in a separate database: "
     )
+
+
+def test_a_random_seed_needs_a_scale(run: Run) -> None:
+    assert "--random-seed: Needs --scale." in run("seed", "--random-seed", "0", expect=2).stderr
