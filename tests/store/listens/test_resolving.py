@@ -15,7 +15,7 @@ from musicsvc.store.editing import deletions, edits
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import undo
-from musicsvc.store.listens import matching, pending, receiving, resolving
+from musicsvc.store.listens import matching, pending, receiving, refusals, resolving
 from musicsvc.store.listens.matching import Listen
 from musicsvc.store.models import Artist, OwnPlayDay, PendingListen, Play, Track, TrackArtist
 from musicsvc.store.plays import retention
@@ -110,12 +110,28 @@ def _merge_tracks(store: Store, _file: Path) -> int:
     return kept
 
 
+def _merge_artists(store: Store, _file: Path) -> int:
+    """The artist of the title takes over the name of one without tracks, whose change was looked at."""
+    track = store.write(partial(make, NAMES[1], "Somebody")).result()
+    gone = store.write(lambda: Artist.create(name=NAMES[0], created_at=NOW).id).result()
+    settle(store)
+    merge(store, "artist", gone, store.read(lambda: Artist.get(Artist.name == "Somebody").id).result())
+    return track
+
+
 def _code(store: Store, _file: Path) -> int:
     return store.write(partial(make, "Else", "Somebody", isrc=CODE)).result()
 
 
+def _merge_code(store: Store, _file: Path) -> int:
+    """A track takes over the code of another, beside its own, before anything was looked at."""
+    kept = store.write(partial(make, "Evening", "Somebody", isrc="USRC17607840")).result()
+    merge(store, "track", _code(store, _file), kept)
+    return kept
+
+
 WAYS: list[Callable[[Store, Path], int]] = [
-    _create, _import, _rename_track, _rename_artist, _merge_tracks, _code,
+    _create, _import, _rename_track, _rename_artist, _merge_tracks, _merge_artists, _code, _merge_code,
 ]  # fmt: skip
 
 
@@ -124,7 +140,7 @@ def test_pending_listens_count_once_whatever_makes_their_track_appear(
     store: Store, ann: Identity, tmp_path: Path, way: Callable[[Store, Path], int]
 ) -> None:
     some = [heard(isrc=CODE), heard(3 * 24 * 60), heard(5, title="Other")]
-    if way is _code:
+    if way in {_code, _merge_code}:
         some[1] = some[1]._replace(isrc=CODE)
     hear(store, ann, *some)
     settle(store)
@@ -138,6 +154,37 @@ def test_pending_listens_count_once_whatever_makes_their_track_appear(
     require_sound(store)
     days = dict(store.read(lambda: [*OwnPlayDay.select(OwnPlayDay.day, OwnPlayDay.plays).tuples()]).result())
     assert days == {AT // DAY: 2, AT // DAY - 3: 1}
+
+
+def test_more_listens_than_one_step_takes_count_though_others_come_in_before(store: Store, ann: Identity) -> None:
+    number = resolving.LISTENS + 5
+    hear(store, ann, *[heard(each) for each in range(number)])
+    settle(store)
+    store.write(partial(make, *reversed(NAMES))).result()
+    hear(store, ann, heard(number, title="Other"))
+    settle(store)
+    assert (len(played(store)), waiting(store, ann)) == (number, {("Ann Example", "Other"): 1})
+
+
+def test_listens_of_pruned_days_are_dropped_and_counted(store: Store, ann: Identity) -> None:
+    hear(store, ann, heard(), heard(3 * 24 * 60), heard(3 * 24 * 60 + 1))
+    retention.prune(store, 1, now=NOW, on_progress=quiet)
+    track = store.write(partial(make, *reversed(NAMES))).result()
+    settle(store)
+    assert (played(store), waiting(store, ann)) == ([(track, AT)], {})
+    assert store.read(PendingListen.select().count).result() == 1
+    assert store.read(lambda: refusals.of_account(ann.user_id)).result() == [("pruned", 2, NOW)]
+
+
+def test_a_listen_counts_whose_track_was_created_while_it_came_in(store: Store, ann: Identity) -> None:
+    listens = [heard()]
+    found = store.read(partial(matching.find, listens)).result()
+    track = store.write(partial(make, *reversed(NAMES))).result()
+    settle(store)
+    unit = partial(receiving.receive, listens, found, now=NOW, actor=ann, accepted=True, daily=600)
+    store.write(unit).result()
+    settle(store)
+    assert (found, played(store), waiting(store, ann)) == ([None], [(track, AT)], {})
 
 
 def test_listens_wait_again_when_the_import_of_their_track_is_undone(
