@@ -45,6 +45,7 @@ AMONG_SHORTEST = """
     WITH shortest AS MATERIALIZED (SELECT key, name FROM {table} ORDER BY key LIMIT ?)
     SELECT key FROM shortest WHERE name LIKE ? {also} ORDER BY key LIMIT ?
 """
+EQUAL = "SELECT key FROM {table} WHERE left(name, {length}) {starts} AND key BETWEEN ? AND ? AND name {among}"
 AMONG_ALL = "SELECT key FROM {table} WHERE name LIKE ? {also} ORDER BY key + 0 LIMIT ?"
 IDS = "SELECT {key} & {mask} AS id FROM {table} WHERE "
 COUNT = "SELECT count(*) FROM ({ids}) AS found"
@@ -65,6 +66,7 @@ SPELL = f"""
 UNSPELL = f"DELETE FROM {SPELLINGS} WHERE key = ? AND source = ? AND id = ?"  # noqa: S608 - a constant
 SPELLED = f"SELECT name FROM {SPELLINGS} WHERE key {{among}}"  # noqa: S608 - a constant
 BATCH = 10_000
+LONGEST_PHRASE = 64  # of a name that is looked up on SQLite, which takes time for each of its trigrams
 
 Condition = tuple[str, int]
 
@@ -92,6 +94,24 @@ class NameIndex:
             if len(ids) < limit:
                 ids |= dict.fromkeys(key & ID_MASK for key in self._keys(pattern, limit + len(ids), condition))
         return list(ids | dict.fromkeys(others))[:limit]
+
+    def equal(self, names: Collection[str]) -> set[int]:
+        """Return the ids of rows whose folded names equal those of `names`; of long ones, also others that begin alike.
+
+        PostgreSQL takes one statement for all, SQLite one for each, which reads names of its length only.
+        """
+        folded = {each for each in map(folded_key, names) if each}
+        patterns = {NAME_BEGINS + _marked(each): _key(0, each) for each in folded}
+        if not patterns:
+            return set()
+        if is_sqlite():
+            phrases = PHRASES.format(table=self.table, also="AND rowid BETWEEN ? AND ?")
+            named = ((_phrase(each[:LONGEST_PHRASE]), key, key | ID_MASK, -1) for each, key in patterns.items())
+            return {key & ID_MASK for values in named for key in _first_column(phrases, *values)}
+        (starts, first), (among, all_) = in_list({each[:LONGEST_START] for each in patterns}), in_list(patterns)
+        equal = EQUAL.format(table=self.table, length=LONGEST_START, starts=starts, among=among)
+        lowest, highest = min(patterns.values()), max(patterns.values()) | ID_MASK
+        return {key & ID_MASK for key in _first_column(equal, first, lowest, highest, all_)}
 
     def newest(self, text: str, limit: int, offset: int) -> tuple[list[int], int]:
         """Return a page of the ids of all rows whose names match `text`, newest first, and the number of these rows."""

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 from musicsvc.store import models
 from musicsvc.store.catalog import external_ids, merged
 from musicsvc.store.catalog.identifiers import as_isrc
-from musicsvc.store.catalog.names import ALIKE
 from musicsvc.store.engine.name_index import ARTISTS
 from musicsvc.store.engine.name_keys import caseless_key
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.importing.catalog.rows import NAMES
+from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAMES
 from musicsvc.store.importing.plays.listen_rows import Named
 from musicsvc.store.importing.plays.matching import AMBIGUOUS, Artist, CatalogIndex, TrackLookup, digest
-from musicsvc.store.models import Merged
+from musicsvc.store.models import Merged, MergedCredit, TrackArtist
 from musicsvc.wording import LONGEST_NAME
 
 
@@ -31,10 +30,10 @@ class Listen(NamedTuple):
 
     @property
     def artists(self) -> tuple[str, ...]:
-        """The artists that the text names."""
+        """The artists that the text names, the first of them if it has more than rows of imports may have."""
         with suppress(ValueError):
             if found := NAMES([self.artist]):
-                return tuple(found)
+                return tuple(found[:MOST_ARTISTS])
         return (self.artist,)
 
 
@@ -58,8 +57,8 @@ def heard(
 
 def keys(listen: Listen) -> tuple[int, int]:
     """Return hashes of the keys of artists and title, equal for one track, and of that of the first artist."""
-    artists = [caseless_key(name) for name in listen.artists]
-    return digest((*artists, caseless_key(listen.title))), artist_key(listen.artists[0])
+    artists = listen.artists
+    return digest((*map(caseless_key, artists), caseless_key(listen.title))), artist_key(artists[0])
 
 
 def artist_key(name: str) -> int:
@@ -71,7 +70,13 @@ def find(listens: Sequence[Listen]) -> list[int | None]:
     """Return the track of each listen, by ISRC, external id or names, or None. Call in a transaction."""
     named = merged.spread([_named(each) for each in listens], 0, Named.called)
     catalog = CatalogIndex(None)
-    catalog.add(_artists({name for each in named for name in each.artists}))
+    # Without its first artist, no track is found; the others are credited beside it.
+    names = {each.artists[0] for each in named if len(each.artists[0]) <= LONGEST_NAME}  # no artist has a longer one
+    first = {*map(caseless_key, names)}
+    catalog.add(_artists(ARTISTS.equal(names), first))
+    others = {caseless_key(name) for each in named for name in each.artists[1:]} - first
+    if others and (known := catalog.named(named)):
+        catalog.add(_artists({artist for (artist,) in _beside(known)}, others))
     lookup = TrackLookup(named, catalog)
     return [min(lookup.ambiguous_ids(each)) if lookup.find(each) == AMBIGUOUS else lookup.find(each) for each in named]
 
@@ -81,12 +86,22 @@ def _named(listen: Listen) -> Named:
     return Named(None, ids, listen.isrc, listen.artists, listen.title, listen.release, isrc_first=True)
 
 
-def _artists(names: Collection[str]) -> Iterable[Artist]:
-    """Yield the artists that have one of these names, or had one before they were merged. Nobody's are preferred."""
-    wanted = {caseless_key(name): name for name in names if len(name) <= LONGEST_NAME}  # no artist has a longer one
-    ids = {found for name in wanted.values() for found in ARTISTS.find(name, ALIKE)}
-    found = [*_by_id(ids), *_merged()] if ids else [*_merged()]
-    return [Artist(number, name, None) for number, name in found if caseless_key(name) in wanted]
+def _artists(ids: Collection[int], keys: Collection[str]) -> Iterable[Artist]:
+    """Yield those of the artists that have a name with one of these keys, and all that had one before a merge.
+
+    Nobody's are preferred.
+    """
+    found = [*_by_id(ids), *_merged()] if ids else _merged()
+    return [Artist(number, name, None) for number, name in found if caseless_key(name) in keys]
+
+
+@compiled
+def _beside(artists: Collection[int]) -> Any:
+    """Select the artists of all tracks of these artists, present and former."""
+    own, former = TrackArtist.alias(), MergedCredit.alias()
+    together = TrackArtist.select(TrackArtist.artist).join(own, on=(own.track == TrackArtist.track))
+    before = MergedCredit.select(MergedCredit.artist).join(former, on=(former.merged == MergedCredit.merged))
+    return together.where(own.artist.in_(artists)).union(before.where(former.artist.in_(artists)))
 
 
 @compiled

@@ -40,24 +40,25 @@ def receive(
     sql.lock(resolving.LOCK, shared=True)
     gone = tracks.gone({track for track in found if track is not None})
     plays: list[ReportedPlay] = []
-    for listen, known in zip(listens, found, strict=True):
-        names, track = matching.keys(listen)[0], known and gone.get(known, known)
+    keys = [matching.keys(listen) for listen in listens]
+    for listen, (names, _), known in zip(listens, keys, found, strict=True):
+        track = known and gone.get(known, known)
         plays.append(ReportedPlay(track or ~names, listen.played_at, platform=listen.platform, names=names))
     outcome = ingest.report(plays, now=now, actor=actor, own_accepted=accepted, own_daily=daily)
     refused = Counter[Reason](REASONS.get(reason, "day_full") for _, reason in outcome.refused)
     if outcome.waiting:
-        rows = [(row, listens[index]) for index, row in outcome.waiting.items()]
+        rows = [(row, listens[index], keys[index]) for index, row in outcome.waiting.items()]
         free = max(0, MOST_WAITING - pending.waiting(actor.user_id).count())
         refused["waiting"] = len(rows[free:])
         _wait(rows[:free], now)
     refusals.add({(actor.user_id, reason): number for reason, number in refused.items()}, now)
 
 
-def _wait(rows: Sequence[tuple[PlayRow, Listen]], now: int) -> None:
+def _wait(rows: Sequence[tuple[PlayRow, Listen, tuple[int, int]]], now: int) -> None:
     stored: list[tuple[Any, ...]] = []
-    for row, listen in rows:
+    for row, listen, keys in rows:
         texts = listen.artist, listen.title, listen.release, listen.isrc, listen.external_id, listen.platform
-        stored.append((row.reporter, row.slot, row.played_at, now, *matching.keys(listen), *texts))
+        stored.append((row.reporter, row.slot, row.played_at, now, *keys, *texts))
     resolving.skip_changes()
     bulk.insert(PendingListen, FIELDS, stored)
-    own_plays.count([row for row, _ in rows], {row.listener for row, _ in rows})
+    own_plays.count([row for row, _, _ in rows], {row.listener for row, _, _ in rows})
