@@ -108,6 +108,7 @@ def test_a_second_run_changes_nothing_and_needs_no_account_made(store: Store, im
         ({"follower": "1"}, "followed is missing"),
         ({"follower": " ", "followed": None}, "follower is missing; followed is missing"),
         ({"follower": "1", "followed": 1.5}, "followed must be text"),
+        ({"follower": "\x07", "followed": "\u200b"}, "follower is missing; followed is missing"),
         ({"follower": "a\0b", "followed": "1"}, "follower must not contain a NUL character"),
         ({"follower": "1", "followed": "x" * 256}, "followed must not be longer than 255 characters"),
         ({"follower": "1", "followed": "a@b@"}, "followed: neither an account nor a valid e-mail address: 'a@b@'"),
@@ -120,6 +121,7 @@ def test_a_row_that_cannot_be_is_refused_and_the_rest_goes_in(
     summary = imported([("8", "9"), row, ("9", "8")], create_missing=True)
     assert reasons(summary) == [(2, reason)]
     assert pairs(store) == [("8", "9"), ("9", "8")]
+    assert [user.external_id for user in store.read(users.list).result()] == ["8", "9"]
 
 
 def test_an_account_is_not_made_under_the_e_mail_of_another(store: Store, imported: Import) -> None:

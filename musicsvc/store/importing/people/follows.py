@@ -11,7 +11,7 @@ from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.users import NewUser
 from musicsvc.store.engine import bulk
 from musicsvc.store.importing import headings
-from musicsvc.store.importing.cells.names import text
+from musicsvc.store.importing.cells import names
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
@@ -50,17 +50,21 @@ def get_key(name: str) -> Key:
     return ("id", local) if domain == PLACEHOLDER_DOMAIN and PLAIN_ID.fullmatch(local) else ("email", key)
 
 
-def resolve(names: Iterable[str], *, create: bool, now: int) -> ResolvedAccounts:
-    """Find accounts by name: an e-mail address, or an id in another service. With `create`, create missing ones."""
+def resolve(rows: Iterable["FollowRow"], *, create: bool, now: int) -> ResolvedAccounts:
+    """Find the accounts of rows. With `create`, create the missing ones, except those of rows with another problem."""
+    rows = [*rows]
     spelled: dict[Key, str] = {}
-    for name in names:
-        spelled.setdefault(get_key(name), name)
+    for row in rows:
+        for key, spelling in zip(row.keys, row.names, strict=True):
+            spelled.setdefault(key, spelling)
     found = ResolvedAccounts(_find(list(spelled)))
-    missing = {key: name for key, name in spelled.items() if key not in found.ids}
+    missing = {key: spelling for key, spelling in spelled.items() if key not in found.ids}
     if not create:
         found.problems = dict.fromkeys(missing, "no such account; --create-missing creates it")
         return found
-    people = _creatable(missing, found)
+    creatable = _creatable(missing, found)
+    sound = {key for row in rows if found.problems.keys().isdisjoint(row.keys) for key in row.keys}
+    people = {key: new for key, new in creatable.items() if key in sound}
     found.created = users.create_many(list(people.values()), now=now)
     found.ids.update(zip(people, found.created, strict=True))
     return found
@@ -77,7 +81,7 @@ def _find(keys: list[Key]) -> dict[Key, int]:
 
 def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key, NewUser]:
     """Return the missing accounts that can be created. For each other one, add the reason to `found.problems`."""
-    people = {key: _new(key, name) for key, name in missing.items()}
+    people = {key: _new(key, spelling) for key, spelling in missing.items()}
     taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
     for (kind, value), new in people.items():
         if ("email", new.email_key) in taken:
@@ -110,7 +114,7 @@ class Follows(Kind[FollowRow]):
     name = "follows"
     counted = ("accounts", "follows")
     refused_as = "follows"
-    fields = dict.fromkeys(FIELDS, Field(partial(text, longest=LONGEST_NAME)))
+    fields = dict.fromkeys(FIELDS, Field(partial(names.name, longest=LONGEST_NAME), is_name=True))
     synonyms = headings.FOLLOWS
     required = dict.fromkeys(FIELDS, "")
 
@@ -127,8 +131,7 @@ class Follows(Kind[FollowRow]):
         return FollowRow(record.line, (follower, followed), keys)
 
     def write(self, batch: Sequence[FollowRow], scope: Scope) -> Outcome:
-        names = [name for row in batch for name in row.names]
-        people = resolve(names, create=self.options.create_missing, now=scope.now)
+        people = resolve(batch, create=self.options.create_missing, now=scope.now)
         runs.made(scope.run, User, people.created)
         outcome = Outcome()
         pairs: dict[tuple[int, int], None] = {}
