@@ -89,7 +89,7 @@ def run(session: Session, options: RunOptions, open_file: Opener, work: Work, wa
         _print(session, options, summary)
     if options.chosen.strict and (found := summary.objections):
         raise Failure(f"Nothing was imported (--strict): {', '.join(found)}.")
-    if _all_refused(summary):
+    if run.unwritten or _all_refused(summary):
         raise typer.Exit(1)
 
 
@@ -106,6 +106,8 @@ def _check(options: RunOptions) -> None:
         raise typer.BadParameter(
             "The output file is the file to import. Choose another output file.", param_hint="--refused"
         )
+    if target.is_dir():
+        raise Failure(f"{target} is a folder. Name a file to write.")
     if not target.parent.is_dir():
         raise Failure(f"{target} cannot be written: the folder {target.parent} does not exist. Create it first.")
 
@@ -120,6 +122,7 @@ class _Run:
         self._through = 0
         self._rows: refused_rows.RefusedRows | None = None
         self._warning: str | None = None
+        self.unwritten = False  # the file of refused rows could not be written
 
     def do(self, open_file: Opener, work: Work, warn: Warn | None) -> ImportSummary:
         with ExitStack() as stack:
@@ -189,8 +192,13 @@ class _Run:
         if self._rows is not None and self._options.refused is not None:
             if self._summary is not None:
                 self._rows.add(self._summary)
-            with open_output(self._options.refused) as file:
-                self._rows.write(file)
+            try:
+                with open_output(self._options.refused) as file:
+                    self._rows.write(file)
+            except OSError as error:  # what was imported is still told
+                self.unwritten = True
+                fault = error.strerror or str(error)
+                self._session.echo(f"Error: {self._options.refused} cannot be written: {fault}.", always=True)
         if not self._options.json:
             for line in refused_rows.lines(refused):
                 typer.echo(escape_controls(line), err=True)

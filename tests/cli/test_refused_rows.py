@@ -113,6 +113,20 @@ def test_the_file_holds_each_refused_row_with_its_own_cells(run: Run, tmp_path: 
     assert target.read_bytes().startswith(b'"line","reason"')
 
 
+def test_a_list_that_cannot_be_written_leaves_no_import_untold(run: Run, ask: Json, tmp_path: Path) -> None:
+    file, full = tmp_path / "rows.csv", tmp_path / "full.csv"
+    file.write_text("track,artist\nA,B\nC,\n")
+    (tmp_path / "folder.csv").mkdir()
+    line = ("import", "catalog", str(file), "--refused")
+    assert "is a folder." in run(*line, str(tmp_path / "folder.csv"), expect=1).stderr
+    assert ask("import", "list") == []
+    full.symlink_to("/dev/full")
+    done = run_in_process([*line, str(full)])
+    assert (done.returncode, done.stdout.splitlines()[3].split()) == (1, ["tracks", "1", "0", "0", "0"])
+    assert f"Error: {full} cannot be written: No space left on device.\n" in done.stderr
+    assert "musicsvc import undo 1\n" in done.stderr
+
+
 def test_a_mended_file_of_refused_rows_goes_in(run: Run, ask: Json, tmp_path: Path) -> None:
     file, target = tmp_path / "rows.csv", tmp_path / "refused.csv"
     file.write_text(f"name,by,id\nT,A,{LONG}\nU,A,90\n" + "".join(f"S{number},B,{LONG}\n" for number in range(1200)))
