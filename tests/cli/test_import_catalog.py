@@ -230,3 +230,10 @@ def test_an_undo_that_is_killed_is_continued_by_the_next(run: Run, ask: Json, st
     assert [ask("import", "list")[0][name] for name in ("state", "rows")] == ["undone", 6_000]
     assert tracks() == 0
     assert run("db", "check").stderr.endswith("No problems found.\n")
+
+
+def test_the_artist_of_rows_without_one_has_a_name_that_can_be_seen(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "songs.csv"
+    file.write_text("track,artist\nA,\n")
+    for name, problem in (("\x07", "Must not contain control characters"), ("\u200b", "Must contain a visible")):
+        assert problem in run("import", "catalog", str(file), "--artist", name, expect=1).stderr

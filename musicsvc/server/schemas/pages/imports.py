@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict
 
-from musicsvc.server.schemas.fields import Text
+from musicsvc.server.schemas.fields import NameText, Text
 from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.wording import LONGEST_NAME
 
@@ -28,7 +28,7 @@ class ColumnsForm(Form):
     date_format: DateFormat | None = None
     sheet: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     encoding: Annotated[str | None, Text(1, LONGEST_NAME)] = None
-    artist: Annotated[str | None, Text(1, LONGEST_NAME)] = None
+    artist: Annotated[str | None, NameText(1, LONGEST_NAME)] = None
     listener: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     create_missing: Checkbox = False
     strict: Checkbox = False

@@ -29,7 +29,7 @@ from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import SharedUpc
-from musicsvc.wording import LONGEST_NAME
+from musicsvc.wording import LONGEST_NAME, name_problem
 
 
 class Catalog(Kind[CatalogRow]):
@@ -43,13 +43,15 @@ class Catalog(Kind[CatalogRow]):
     required = rows.REQUIRED
 
     def __init__(self, options: ImportOptions) -> None:
-        """Raise Failure for a name of an artist that is empty or too long, and as all imports do."""
+        """Raise Failure for a name of an artist that no row could have, and as all imports do."""
         super().__init__(options)
         self._names: dict[str, dict[str, int]] = {}  # of albums, with their first lines, by UPC
         self._artist = None if options.artist is None else options.artist.strip()
         if self._artist is not None:
             if not 1 <= len(self._artist) <= LONGEST_NAME:
                 raise Failure(f"The artist's name must have 1 to {LONGEST_NAME} characters.")
+            if problem := name_problem(self._artist):
+                raise Failure(f"The artist's name is wrong: {problem}")
             self.required = {name: also for name, also in rows.REQUIRED.items() if name != "artist"}
 
     def forget(self) -> None:
