@@ -206,6 +206,8 @@ async def test_new_artists_are_named_and_divided_as_the_account_says(developer: 
     choice = {"column-0": "track", "column-1": "artist", "column-2": "genre"}
     wrong = await developer.browser.post(f"{path}/columns", choice | {"divide-1": "a b c d e f g h i j k"})
     assert (wrong.status, "a rule has at most 10 signs" in text(wrong)) == (422, True)
+    equals = await developer.browser.post(f"{path}/columns", choice | {"divide-1": "="})
+    assert (equals.status, "Names cannot be divided at =." in text(equals)) == (422, True)
     await developer.browser.post(f"{path}/columns", choice | {"divide-1": " &  x "})
     shown = await ready(developer, path)
     assert "divided at & x" in shown

@@ -96,6 +96,8 @@ def _rules(file: shapes.File, body: ColumnsForm) -> list[str]:
     found = []
     for number, each in enumerate(file.columns):
         if file.has_names(body.choice(number)) and (body.signs(number) or each.signs is not None):
+            if "=" in body.signs(number):
+                raise Invalid({f"{DIVIDE}{number}": "Names cannot be divided at =."})
             found.append(f"{each.name}={body.signs(number)}")
             try:
                 Dividing(found[-1:])
