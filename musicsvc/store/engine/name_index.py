@@ -45,9 +45,9 @@ AMONG_SHORTEST = """
     WITH shortest AS MATERIALIZED (SELECT key, name FROM {table} ORDER BY key LIMIT ?)
     SELECT key FROM shortest WHERE name LIKE ? {also} ORDER BY key LIMIT ?
 """
-EQUAL = "SELECT key FROM {table} WHERE left(name, {length}) {starts} AND key BETWEEN ? AND ? AND name {among}"
 AMONG_ALL = "SELECT key FROM {table} WHERE name LIKE ? {also} ORDER BY key + 0 LIMIT ?"
 IDS = "SELECT {key} & {mask} AS id FROM {table} WHERE "
+EQUAL = "left(name, {length}) {starts} AND key BETWEEN ? AND ? AND name {among}"
 COUNT = "SELECT count(*) FROM ({ids}) AS found"
 NEWEST = "{ids} ORDER BY id DESC LIMIT ? OFFSET ?"
 INSERT = "INSERT INTO {table} (rowid, name) VALUES (?, ?)"
@@ -109,9 +109,9 @@ class NameIndex:
             named = ((_phrase(each[:LONGEST_PHRASE]), key, key | ID_MASK, -1) for each, key in patterns.items())
             return {key & ID_MASK for values in named for key in _first_column(phrases, *values)}
         (starts, first), (among, all_) = in_list({each[:LONGEST_START] for each in patterns}), in_list(patterns)
-        equal = EQUAL.format(table=self.table, length=LONGEST_START, starts=starts, among=among)
-        lowest, highest = min(patterns.values()), max(patterns.values()) | ID_MASK
-        return {key & ID_MASK for key in _first_column(equal, first, lowest, highest, all_)}
+        ids = IDS.format(table=self.table, key="key", mask=ID_MASK)
+        equal = ids + EQUAL.format(length=LONGEST_START, starts=starts, among=among)
+        return {*_first_column(equal, first, min(patterns.values()), max(patterns.values()) | ID_MASK, all_)}
 
     def newest(self, text: str, limit: int, offset: int) -> tuple[list[int], int]:
         """Return a page of the ids of all rows whose names match `text`, newest first, and the number of these rows."""
