@@ -39,7 +39,7 @@ ALLOWED = {
     "listen_progress": "constant size",
     r'"merged" AS "t1" INNER JOIN "artist"': "the artists that were merged",
     r'"pending_listen".* WHERE \(+"\w+"."user_id" = ': "the listens of one account: at most 10,000 wait",
-    r'"pending_listen" AS "t1" WHERE \(+"t1"."artist_key" IN': "the listens that wait for tracks of one account",
+    r'"pending_listen" AS "t1" WHERE \(+"t1"."artist_key" (IN|= ANY)': "the listens that wait for one account",
     "DELETE FROM name_change": "the names that one transaction has changed",
     "FROM (track|artist)_search WHERE": "the rows whose names contain the text, found by an index",
     "name LIKE .* ORDER BY key": "the rows whose names contain the text, found by an index",
