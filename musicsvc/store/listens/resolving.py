@@ -24,7 +24,7 @@ from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import blocks, listeners
 
 LOCK = 0x4C49_5354_454E_0000  # "LISTEN"
-CHANGES, LISTENS = 100, 200  # that are looked at in one transaction
+CHANGES, LISTENS = 1000, 200  # that are looked at in one transaction
 KEPT = 400 * DAY
 CLEANED = 1000  # at once
 MOST = 1_000_000  # pending listens of all accounts

@@ -6,10 +6,11 @@ from musicsvc.store.engine.name_index import ARTISTS
 from musicsvc.store.engine.sql import is_sqlite
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.rows import MOST_ARTISTS
-from musicsvc.store.listens import matching
+from musicsvc.store.listens import matching, resolving
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.conftest import NOW
-from tests.store.listens.test_resolving import heard, make
+from tests.store.listens.test_resolving import NAMES, hear, heard, make, played, settle
+from tests.support import reported_plays
 from tests.support.merges import merge
 from tests.support.query_count import queries
 
@@ -68,3 +69,14 @@ def test_a_batch_takes_few_statements_whatever_it_names(store: Store) -> None:
         assert sum(each is not None for each in store.read(partial(matching.find, listens)).result()) == 1
     names = len(listens) if store.read(is_sqlite).result() else 1  # SQLite reads its index name by name
     assert len(statements) <= names + 12
+
+
+def test_a_large_import_is_looked_at_in_few_steps(store: Store) -> None:
+    ann = store.write(partial(reported_plays.account, reports_plays=False)).result()
+    hear(store, ann, heard(title="Last"))
+    settle(store)
+    store.write(lambda: (create(*(f"Artist {number}" for number in range(998))), make("Last", NAMES[0]))).result()
+    steps = 0
+    while store.read(resolving.is_due).result():
+        steps += store.write(partial(resolving.advance, NOW)).result()
+    assert (steps, len(played(store))) == (1, 1)
