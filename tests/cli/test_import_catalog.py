@@ -237,3 +237,11 @@ def test_the_artist_of_rows_without_one_has_a_name_that_can_be_seen(run: Run, tm
     file.write_text("track,artist\nA,\n")
     for name, problem in (("\x07", "Must not contain control characters"), ("\u200b", "Must contain a visible")):
         assert problem in run("import", "catalog", str(file), "--artist", name, expect=1).stderr
+
+
+def test_a_mapped_column_that_no_object_has_is_named(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "songs.jsonl"
+    file.write_text('{"track": "A", "artist": "B"}\n')
+    done = run("import", "catalog", str(file), "--map", "Label=label", "artist=artist", "--dry-run")
+    assert "No row has the column 'Label', which --map names.\n" in done.stderr
+    assert "'artist'" not in done.stderr

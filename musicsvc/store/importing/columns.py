@@ -10,7 +10,7 @@ from musicsvc.limited import Pause
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.names import unmarked, without_controls
-from musicsvc.store.importing.cells.notations import Fit, Fitted, Parse, PartlyError, Sample
+from musicsvc.store.importing.cells.notations import Fit, Fitted, Parse, PartlyError, Sample, fault_of
 from musicsvc.store.importing.dividing import NONE, Dividing, Rules
 from musicsvc.store.importing.files.records import Reader, Record, Step, UnclearError
 from musicsvc.wording import cut, some_of
@@ -258,7 +258,7 @@ class Columns:
         """Return the column if most of its cells are invalid for the field `name`, otherwise None."""
         cells, fitted = _cells(rows, column), self._fitted(column, name, rows)
         several = self.fields[name].several
-        faults = [(line, value, _fault(fitted.parse, [value] if several else value)) for line, value in cells]
+        faults = [(line, value, fault_of(fitted.parse, [value] if several else value)) for line, value in cells]
         wrong = [(line, value, fault) for line, value, fault in faults if fault is not None]
         if fitted.unclear or 2 * len(wrong) <= len(cells):
             return None
@@ -290,6 +290,11 @@ class Columns:
             return self._found[column]
         name = self._named.get(column)
         return None if name in {*self.mapped.values(), *self._found.values()} else name
+
+    @property
+    def absent(self) -> list[str]:
+        """The mapped columns that no row has. Those of a table are checked before."""
+        return [column for column in self.mapped if column not in self._uses]
 
     def unused(self, names: Iterable[str] = ()) -> list[str]:
         """Return those of the columns `names` and of the rows read so far that fill no field."""
@@ -364,17 +369,6 @@ def _cells(rows: Iterable[Record], column: str) -> list[tuple[int, Any]]:
 def shown(value: Any) -> str:
     """Return the text that stands for a cell, or for the cells of several columns."""
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value).strip()
-
-
-def _fault(parse: Parse, value: Any) -> str | None:
-    """Return why a cell cannot be read, or None if it can, or a part of it."""
-    try:
-        parse(value)
-    except PartlyError:
-        return None
-    except ValueError as error:
-        return str(error)
-    return None
 
 
 def _sample(steps: Iterator[Step]) -> Iterator[Record]:

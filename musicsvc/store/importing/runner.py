@@ -21,10 +21,11 @@ from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.dividing import Rules
-from musicsvc.store.importing.files.records import Reader, Record, Step
+from musicsvc.store.importing.files.records import Reader, Record, Remark, Step
 from musicsvc.store.importing.summary import Counts, ImportSummary, LeftOutCell, Progress, Refusal, SharedUpc
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.security.security_events import Actor
+from musicsvc.wording import cut
 
 Row = TypeVar("Row")
 LONGEST_TRIAL = 3.0  # seconds for which a dry run keeps others from writing
@@ -194,8 +195,12 @@ def run(
             kind.finish(store)
         summary.shared_upcs = kind.shared_upcs()
         summary.unused = kind.columns.unused()
-        summary.readings = reader.remarks
+        summary.readings = [*reader.remarks, *map(_absent, kind.columns.absent)]
     return summary
+
+
+def _absent(column: str) -> Remark:
+    return Remark(f"No row has the column {cut(column)!r}, which --map names.")
 
 
 def _account(kind: Kind[Any]) -> tuple[int | None, Rules]:

@@ -391,6 +391,9 @@ def test_a_table_whose_columns_are_told_is_taken_for_a_table(tmp_path: Path) -> 
         assert reader.columns == ["artist", "track", "time"]
     with histories.open_file(file) as reader:
         assert reader.columns is None
+    for options, told in (({"mapped": True}, "Leave out --map"), ({"sheet": "S"}, "Leave out --sheet.")):
+        with pytest.raises(Failure, match=told):
+            histories.open_file(file, "spotify", **options)
 
 
 @pytest.mark.parametrize(

@@ -69,3 +69,14 @@ def read(notations: Iterable[Notation], text: str, form: str) -> Any:
             if each.form in {"", form} and (found := each.read(text)) is not None:
                 return found
     return None
+
+
+def fault_of(parse: Parse, value: Any) -> str | None:
+    """Return why a cell cannot be read, or None if it can, or a part of it."""
+    try:
+        parse(value)
+    except PartlyError:
+        return None
+    except ValueError as error:
+        return str(error)
+    return None

@@ -43,6 +43,10 @@ def open_file(
         return readers.open_file(path, form, sheet, limits, encoding)
     if form is not None and form not in FORMATS:
         raise Failure(f"There is no format {form}. The formats are {', '.join([*formats.FORMATS, *FORMATS])}.")
+    if mapped:
+        raise Failure(f"The columns of {form} are known. Leave out --map, or --format {form}.")
+    if sheet is not None:
+        raise Failure(f"{path} has no sheets. Leave out --sheet.")
     zipped = formats.kind_of(path, limits) is formats.ARCHIVE
     if zipped and encoding is not None:
         raise Failure(f"{path} is a zip file. Unpack it, or leave out --encoding.")
