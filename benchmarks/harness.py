@@ -65,7 +65,8 @@ class Checkout:
     def start(self, *line: str, variables: Mapping[str, str] | None = None, **pipes: Any) -> "subprocess.Popen[str]":
         """Start Python with these arguments and the package of this checkout."""
         inherited = os.environ  # noqa: TID251 - the child's
-        environment = {**inherited, "PYTHONPATH": str(self.root), **(variables or {})}
+        kept = {"PYTHONDONTWRITEBYTECODE": ""}  # as an installed program has bytecode; compiling takes 0.2 s
+        environment = {**inherited, **kept, "PYTHONPATH": str(self.root), **(variables or {})}
         return subprocess.Popen([sys.executable, *line], cwd=self.root, env=environment, text=True, **pipes)  # noqa: S603 - ours
 
     def run(self, *line: str, variables: Mapping[str, str]) -> None:
