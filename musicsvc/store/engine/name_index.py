@@ -31,7 +31,6 @@ WITHOUT_BLANKS = (
 )
 # A place before a character of these scripts, or before a letter or digit and after another character or one of them.
 LATER_WORD = re.compile(rf"(?<=.)(?=[{WITHOUT_BLANKS}])|(?<=[\W_{WITHOUT_BLANKS}])(?=[^\W_])")
-LATER_ASCII = re.compile(r"(?<=[\W_])(?=[^\W_])", re.ASCII)  # the same in a text without others
 TRIGRAM = 3
 ID_BITS, LONGEST = 53, 1023
 ID_MASK = (1 << ID_BITS) - 1
@@ -196,10 +195,8 @@ def _patterns(folded: str) -> tuple[list[str], list[str]]:
 
 def _marked(folded: str) -> str:
     """Return the text with the mark `WORD_BEGINS` before each word except the first."""
-    if folded.isascii():
-        if folded.replace(" ", "").isalnum():  # most names; keys have single blanks
-            return folded.replace(" ", f" {WORD_BEGINS}")
-        return LATER_ASCII.sub(WORD_BEGINS, folded)
+    if folded.isascii() and folded.replace(" ", "").isalnum():  # most names; keys have single blanks
+        return folded.replace(" ", f" {WORD_BEGINS}")
     return LATER_WORD.sub(WORD_BEGINS, folded)
 
 
@@ -265,8 +262,7 @@ def _take_changed() -> Iterator[tuple[str, list[tuple[int, str]], list[Any]]]:
 
 def spell(source: str, names: Iterable[tuple[int, str]]) -> None:
     """Add names, given as (id, name) pairs of rows of the table `source`, to the spellings if they are none yet."""
-    keys = ((row_id, name, name_key(name)) for row_id, name in names)
-    run_many(SPELL, [(key[:KEY], source, row_id, name) for row_id, name, key in keys if key != name])
+    run_many(SPELL, [(name_key(name)[:KEY], source, row_id, name) for row_id, name in names if name_key(name) != name])
 
 
 def unspell(source: str, names: Iterable[tuple[int, str]]) -> None:

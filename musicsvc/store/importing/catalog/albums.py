@@ -103,10 +103,7 @@ class Albums(Index):
         Of several albums with the UPC of the row, it is the one with its name.
         """
         key, upc = self._key(row), row.upc
-        found = self.find(key, row.album)
-        if found is not None and upc is None:
-            return found, False
-        former = self.find_former(key)
+        found, former = self.find(key, row.album), self.find_former(key)
         if upc is not None and (found is None or _upc(found) != upc):
             coded = self.find(("upc", upc)) if former is None or found is not None else None
             found = coded if coded is not None and _upc(coded) == upc else found

@@ -47,7 +47,7 @@ class Item:
     new: bool = False
     given: int = 0  # bit mask of the fields that rows of this import have set
     name_key: Key = ()  # identifies the item in rows without an external id
-    before: dict[str, Any] = field(default_factory=dict)  # of a stored one: changed fields as before this batch
+    before: dict[str, Any] = field(default_factory=dict)  # the values of the changed fields before this batch
     added: dict[str, dict[Any, Any]] = field(default_factory=dict)  # artists of an album, genres and tags of a track
     order_before: list[int] | None = None  # the artists of the album before this batch, if their order has changed
     size: Size = NO_SIZE  # of an album
@@ -60,9 +60,6 @@ class Item:
         changes: dict[str, Any] = {}
         differs: list[str] = []
         values, set_before, given = self.values, self.given, 0
-        if self.new and not set_before:  # nothing has a value yet
-            changes = {name: value for name, value in offered.items() if value is not None}
-            return Offer(changes, (), sum(map(bits.__getitem__, changes)))
         for name, value in offered.items():
             if value is None:
                 continue
@@ -77,7 +74,7 @@ class Item:
 
     def take(self, offer: Offer) -> None:
         self.given |= offer.given
-        for name in () if self.new else offer.changes:
+        for name in offer.changes:
             self.before.setdefault(name, self.values[name])
         self.values.update(offer.changes)
 
@@ -104,8 +101,8 @@ class Item:
 
     @property
     def altered(self) -> bool:
-        """True if it is new, or the batch has changed a field or the order of artists, or added any, a genre or tag."""
-        return self.new or bool(self.before or self.added or self.order_before is not None)
+        """True if the batch has changed a field or the order of artists, or added an artist, genre or tag."""
+        return bool(self.before or self.added or self.order_before is not None)
 
 
 class Index(ABC):

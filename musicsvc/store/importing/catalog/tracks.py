@@ -255,7 +255,7 @@ def _link_artists(tracks: Sequence[Item]) -> None:
     links = [
         (track.id, artist, at)
         for track in tracks
-        if track.new or "artists" in track.before
+        if "artists" in track.before
         for at, artist in enumerate(track.values["artists"])
     ]
     bulk.insert(TrackArtist, ("track", "artist", "position"), links)
