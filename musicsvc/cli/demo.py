@@ -9,7 +9,7 @@ import typer
 from musicsvc import scratch, secret_files
 from musicsvc.cli.scoring import Scoring
 from musicsvc.cli.session import Session
-from musicsvc.clock import Clock, MovableClock, parse
+from musicsvc.clock import LAST, Clock, MovableClock, parse
 from musicsvc.environment import DEMO_SECRETS
 from musicsvc.errors import Failure
 from musicsvc.server import serving
@@ -73,8 +73,8 @@ def _start(now: str | None) -> int:
         start = Clock().now() if now is None else parse(now)
     except ValueError:
         start = -1
-    if start < 0:
-        raise typer.BadParameter(f"--now {now} is not a time since 1970, such as 2026-01-31T12:00:00Z.")
+    if not 0 <= start < LAST:
+        raise typer.BadParameter(f"--now {now} is not a time from 1970 to 9998, such as 2026-01-31T12:00:00Z.")
     return start
 
 
