@@ -1,10 +1,12 @@
-"""Requests with an `Idempotency-Key` that may be sent again (docs/api.md, Sending a request again)."""
+"""Requests that may be sent again: with an `Idempotency-Key` (docs/api.md, Sending a request again), and forms."""
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, replace
 from typing import Any
+
+import orjson
 
 from musicsvc.errors import InProgress
 from musicsvc.server.call import Exchange
@@ -12,6 +14,7 @@ from musicsvc.server.peer import KEY
 from musicsvc.server.responses.large import encode
 from musicsvc.server.schemas.reading import ParsedBody
 from musicsvc.server.shapes.envelope import Encoded
+from musicsvc.server.shapes.pages import Redirect
 from musicsvc.store.accounts import kept_answers
 from musicsvc.store.accounts.kept_answers import Keyed
 from musicsvc.store.plays import counting
@@ -30,6 +33,12 @@ def note(exchange: Exchange) -> None:
         exchange.key = key if len(key) <= LONGEST and all("!" <= sign <= "~" for sign in key) else ""
 
 
+def note_form(exchange: Exchange, sent: Mapping[str, str]) -> None:
+    """Let a form act once, however often it is sent: each form that is shown has a token of its own."""
+    exchange.body_hash = hashlib.sha256(orjson.dumps(sent, option=orjson.OPT_SORT_KEYS)).digest()
+    exchange.key = exchange.body_hash.hex()
+
+
 def parse(exchange: Exchange, received: bytearray, parse_body: Callable[[], ParsedBody]) -> ParsedBody:
     """Parse the body of a request with a key, and note its hash. A malformed key is an error of the body."""
     exchange.body_hash = hashlib.sha256(received).digest()
@@ -38,21 +47,27 @@ def parse(exchange: Exchange, received: bytearray, parse_body: Callable[[], Pars
 
 
 def once(exchange: Exchange, unit: Callable[[], Any], now: int) -> Callable[[], Any]:
-    """Return a unit that calls `unit`, or returns the encoded answer of the same request before."""
+    """Return a unit that calls `unit`, or returns the answer of the same request before: encoded, or a redirect."""
     account = exchange.call.account_id
     if not exchange.key or account is None:
         return unit
     asked = Keyed(account, exchange.key, exchange.path, exchange.body_hash)
 
     def run() -> Any:
-        found = kept_answers.once(asked, unit, lambda result: b"".join(encode(result).pieces), now=now)
+        found = kept_answers.once(asked, unit, _encode, now=now)
         if not isinstance(found, bytes):
             return found
+        if exchange.browser is not None:
+            return Redirect(**orjson.loads(found))
         counting.share()
         counting.add((), ())  # plays are acknowledged once they are counted
         return Encoded([found])
 
     return run
+
+
+def _encode(result: Any) -> bytes:
+    return b"".join(encode(asdict(result) if isinstance(result, Redirect) else result).pieces)
 
 
 async def patiently(monotonic: Callable[[], float], run: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:

@@ -4,6 +4,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from aiohttp.hdrs import CONTENT_DISPOSITION
@@ -13,6 +14,7 @@ from musicsvc.errors import Conflict, Failure, Invalid, NotFound, Overloaded, To
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.browsers import Browser, ExpiredForm
 from musicsvc.server.call import BUSY, Exchange
+from musicsvc.server.request import keys
 from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.rendering import HEADERS, PAGES, Renderer
 from musicsvc.server.request.running import HandlerRunner
@@ -81,10 +83,14 @@ class Pages:
                 await self._sessions.find(browser, exchange.call)
                 if (redirect := self._sessions.sign_in(exchange, browser)) is not None:
                     return self._renderer.redirect(request, redirect, browser)
+            run = self._runner.run
+            if exchange.parsed is not None and route.keyed:
+                keys.note_form(exchange, exchange.parsed.sent)
+                run = partial(keys.patiently, self._clock.monotonic, run)
             try:
                 if exchange.parsed is not None:
                     browser.require_own_form(exchange.parsed.sent.pop(TOKEN_FIELD, None))
-                result = await self._runner.run(exchange)
+                result = await run(exchange)
             except CORRECTABLE as failure:
                 return await self._show_again(exchange, browser, failure)
         return await self._finish(exchange, browser, result, route.status)

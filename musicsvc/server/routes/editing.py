@@ -30,13 +30,13 @@ def _pages(noun: Noun, find: Callable[..., Any]) -> tuple[Route, ...]:
     edit, delete = f"{row}/edit", f"{row}/delete"
     return (
         get(new, partial(editing.show_new, noun)),
-        post(new, partial(editing.create, noun), query=NewQuery, form=new),
+        post(new, partial(editing.create, noun), query=NewQuery, form=new, keyed=True),
         get(merge, partial(merging.show, noun), form=merge),
-        post(merge, partial(merging.merge, noun)),
+        post(merge, partial(merging.merge, noun), keyed=True),
         get(edit, partial(editing.show, noun), find=find),
         post(edit, partial(editing.save, noun), find=find, form=edit),
         get(delete, partial(editing.show_deletion, noun), find=find),
-        post(delete, editing.delete, find=find, form=delete),
+        post(delete, editing.delete, find=find, form=delete, keyed=True),
     )
 
 
@@ -54,7 +54,7 @@ ROUTES: tuple[Route, ...] = (
     post("/imports/{id}/undo", partial(imports.undo, IMPORT), find=runs.get_own),
     page("GET", merging.TWINS, merging.show_twins, Access.SESSION, cost=FIGURES),
     get("/insights/artist/split", merging.show_split, form="/insights/artist/split"),
-    post("/insights/artist/split", merging.split, form="/insights/artist/split"),
+    post("/insights/artist/split", merging.split, form="/insights/artist/split", keyed=True),
     *(route for noun, find in FIND.items() for route in _pages(noun, find)),
 )
 # fmt: on

@@ -237,6 +237,29 @@ async def test_of_two_forms_that_are_sent_at_once_one_is_saved(person: Person) -
     assert person.do(lambda _: Track.get_by_id(row)).name == saved
 
 
+@pytest.mark.parametrize("noun", FIELDS)
+@on_shared_loop
+async def test_a_form_that_is_sent_twice_creates_one_row_and_a_form_shown_anew_another(
+    person: Person, noun: str
+) -> None:
+    artist, _ = subjects(person, "artist")
+    path, name = f"/insights/{noun}/new?artist={artist}", f"A pair {person.id}"
+    model: Any = {"artist": Artist, "album": Album, "track": Track}[noun]
+    typed = {"name": name} | ({"duration": "3:45"} if noun == "track" else {})
+    sent = [HtmlPage((await person.browser.get(path)).body).forms[path] | typed for _ in range(2)]
+    refused = await person.browser.post(path, sent[0] | {"name": ""})
+    assert refused.status == 422
+    first, second = await asyncio.gather(*(person.browser.post(path, sent[0]) for _ in range(2)))
+    later = await person.browser.post(path, sent[0])
+    assert [each.status for each in (first, second, later)] == [303, 303, 303]
+    assert first.headers["Location"] == second.headers["Location"] == later.headers["Location"]
+    assert f"{name} is created." in HtmlPage((await person.browser.get(later.headers["Location"])).body).text
+    assert (await person.browser.post(path, sent[1])).headers["Location"] != first.headers["Location"]
+    changed = await person.browser.post(path, sent[0] | {"name": f"{name}, too"})
+    assert changed.headers["Location"] != first.headers["Location"]
+    assert person.do(lambda _: model.select().where(model.name == name).count()) == 2
+
+
 @on_shared_loop
 async def test_an_expired_form_does_not_hide_a_change_of_another(person: Person) -> None:
     row, _ = subjects(person, "artist")

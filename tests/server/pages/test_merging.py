@@ -1,5 +1,6 @@
 """Twins are proposed on a page, compared on another, and merged only by the button there."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
@@ -146,3 +147,21 @@ async def test_names_that_mean_no_row_are_shown_again_and_rows_of_others_are_for
     assert (await merge(person, "track", more, theirs)).status == 303
     event = person.do(lambda _: SecurityEvent.get(SecurityEvent.kind == "track.merged", SecurityEvent.actor == "admin"))
     assert (event.actor_id, event.account_id) == (person.id, label)
+
+
+@on_shared_loop
+async def test_a_merge_a_split_and_a_deletion_that_are_sent_twice_are_told_as_done(person: Person) -> None:
+    into = person.do(lambda user: track(user.id, "Aria"))
+    rows = [person.do(lambda user: track(user.id, "Air")) for _ in range(2)]
+    artist = person.do(lambda user: Artist.create(name="Ann and Ben", manager=user.id, created_at=1).id)
+    for path, fields, notice in (
+        ("/insights/track/merge", {"merge": rows[0], "into": into}, "Air is merged into Aria."),
+        (f"/insights/track/{rows[1]}/delete", {}, "Air is deleted."),
+        ("/insights/artist/split", {"artist": artist, "into": "Ann\nBen"}, "Ann and Ben is split into Ann, Ben."),
+    ):
+        sent = fields | {"form_token": await person.browser.form_token()}
+        answers = await asyncio.gather(*(person.browser.post(path, sent) for _ in range(2)))
+        assert [each.status for each in answers] == [303, 303]
+        assert notice in (await get(person, answers[1].headers["Location"])).text
+        assert (await person.browser.post(path, fields)).status == 404  # of another page
+    assert person.do(lambda user: Artist.select().where(Artist.manager == user.id).count()) == 3
