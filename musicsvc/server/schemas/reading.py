@@ -146,6 +146,8 @@ def _plain(value: Any) -> Any:
 
 def _message(fault: Any) -> str:
     kind, context = fault["type"], {name: _plain(value) for name, value in (fault.get("ctx") or {}).items()}
+    if fault["input"] is None and isinstance(fault["loc"][-1], str) and kind != "extra_forbidden":
+        kind = "missing"  # null is the same as an absent field, but not in a list
     if kind == "value_error":
         return str(context["error"])
     if kind == "string_too_short":

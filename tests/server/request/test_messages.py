@@ -43,6 +43,7 @@ class Everything(Body):
     [
         ("text", 7, "Must be a string."),
         ("text", "", "This field is required."),
+        ("text", None, "This field is required."),
         ("text", "four", "Must have at most 3 characters."),
         ("longer", "1", "Must have at least 2 characters."),
         ("word", "Upper", "Contains characters that are not allowed."),
@@ -60,11 +61,16 @@ class Everything(Body):
         ("share", float("inf"), "Must be a number."),
         ("letter", "c", "Must be one of: 'a' or 'b'."),
         ("unknown", 1, "This key is unknown."),
+        ("unknown", None, "This key is unknown."),
     ],
 )
 def test_a_fault_has_its_message(field: str, value: Any, message: str) -> None:
     model, errors = check(Everything, {field: value}, {})
     assert (model, errors) == (None, {field: message})
+
+
+def test_null_in_a_list_is_no_absent_field() -> None:
+    assert check(Everything, {"some": [None, 1]}, {}) == (None, {"some.0": "Must be an integer."})
 
 
 SPELLINGS = {"true": True, "1": True, "false": False, "0": False, "": False}
