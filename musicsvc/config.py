@@ -1,6 +1,5 @@
 """Settings. Precedence, from low to high: defaults, the TOML file, MUSICSVC_* variables, command-line options."""
 
-import ipaddress
 import os
 import re
 import tomllib
@@ -10,22 +9,32 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from musicsvc import config_faults, permissions, secret_files
 from musicsvc.environment import PREFIX, data_dir, variables
 from musicsvc.errors import Failure
 from musicsvc.secret_files import Secret
+from musicsvc.setting_types import (
+    MOST,
+    Address,
+    BasePath,
+    Count,
+    Days,
+    Network,
+    Origin,
+    Port,
+    Positive,
+    PostgresAddress,
+    Rate,
+    RootUrl,
+    Seconds,
+    Size,
+)
 
 # The settings that may contain a secret; keys of TLS are in files.
 SECRETS = ("database_url", "database_read_url", "database_direct_url")
-Port = Annotated[int, Field(ge=0, le=65_535)]
-ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
-POSTGRES = ("postgresql://", "postgres://")
-PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
-BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
-RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
 
 
 def _default_data_dir() -> Path:
@@ -34,66 +43,6 @@ def _default_data_dir() -> Path:
     except RuntimeError:
         fault = f"The user of this process (uid {os.geteuid()}) has no home folder"
         raise Failure(f"{fault} for a default data folder. Set MUSICSVC_DATA_DIR.") from None
-
-
-def _root_url(value: str | None) -> str | None:
-    if value is not None and not value.startswith(("http://", "https://")):
-        raise ValueError("must start with http:// or https://")
-    return value.rstrip("/") if value else None
-
-
-def _base_path(value: str) -> str:
-    if not BASE_PATH.fullmatch(value):
-        rule = "begins with / and has no slash at the end, such as /music; leave it empty to serve at the root"
-        raise ValueError(f"{value!r} is not a valid base path, which {rule}")
-    return value
-
-
-def _network(value: str) -> str:
-    try:
-        ipaddress.ip_network(value, strict=False)
-    except ValueError:
-        raise ValueError(f"{value!r} is not a valid address or network such as 10.1.2.0/24") from None
-    return value
-
-
-def _rate(value: str) -> str:
-    if not RATE.fullmatch(value):
-        raise ValueError(f"{value!r} is not a valid rate such as 300/minute (second, minute, hour, day)")
-    return value
-
-
-def _origin(value: str) -> str:
-    if not ORIGIN.fullmatch(value):
-        raise ValueError(f"{value!r} is not an origin such as https://app.example: scheme, host and port, no path")
-    return value
-
-
-def _address(value: str) -> str:
-    file = value.removeprefix("sqlite:///")
-    # An in-memory database of SQLite has no file and is lost with the process.
-    if value.startswith("sqlite:") and (file == value or not file.strip(" /.") or file.startswith((":memory:", "?"))):
-        raise ValueError(f"{value!r} does not name a file; write sqlite:////path/to/file.db")
-    return value
-
-
-def _postgres_address(value: str) -> str:
-    if value and not value.startswith(POSTGRES):
-        raise ValueError("must start with postgresql://")
-    return value
-
-
-Network = Annotated[str, AfterValidator(_network)]
-Rate = Annotated[str, AfterValidator(_rate)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(gt=0)]
-
-
-def rate(text: str) -> tuple[int, int]:
-    """Parse a rate limit such as `300/minute` into the number of requests and the period in seconds."""
-    amount, _, period = text.partition("/")
-    return int(amount), PERIODS[period]
 
 
 class Section(BaseModel):
@@ -109,10 +58,10 @@ class Server(Section):
     port: Port = 8080
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     init: bool = False  # create a missing database also where it was named
-    public_url: Annotated[str | None, AfterValidator(_root_url)] = None
-    base_path: Annotated[str, AfterValidator(_base_path)] = ""
+    public_url: RootUrl = None
+    base_path: BasePath = ""
     trusted_proxies: tuple[Network, ...] = ("127.0.0.0/8", "::1/128")
-    cors_origins: tuple[Annotated[str, AfterValidator(_origin)], ...] = ()
+    cors_origins: tuple[Origin, ...] = ()
     local_http: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -121,10 +70,10 @@ class Server(Section):
     body_timeout: Seconds = 15.0
     write_timeout: Seconds = 30.0  # for each 64 KiB of a response
     keepalive_timeout: Seconds = 15.0
-    shutdown_delay: Annotated[float, Field(ge=0)] = 0.0  # for proxies to notice that /readyz is 503
-    shutdown_timeout: Annotated[float, Field(ge=0)] = 10.0
-    answer_memory: Annotated[ByteSize, Field(ge=1 << 20)] = ByteSize(256 << 20)  # of each worker
-    answer_cache: Annotated[ByteSize, Field(ge=0)] = ByteSize(64 << 20)  # of each worker; 0: no cache
+    shutdown_delay: Annotated[float, Field(ge=0, le=MOST)] = 0.0  # for proxies to notice that /readyz is 503
+    shutdown_timeout: Annotated[float, Field(ge=0, le=MOST)] = 10.0
+    answer_memory: Annotated[Size, Field(ge=1 << 20)] = ByteSize(256 << 20)  # of each worker
+    answer_cache: Annotated[Size, Field(ge=0)] = ByteSize(64 << 20)  # of each worker; 0: no cache
     max_connections: Positive = 10_000  # of all workers
     max_connections_per_address: Count = 100  # of each worker; 0: unlimited
 
@@ -143,7 +92,7 @@ class Database(Section):
     """Connections to PostgreSQL (docs/postgres.md)."""
 
     connections: Annotated[int, Field(ge=4, le=100)] = 10  # of each worker
-    wait_timeout: Annotated[float, Field(ge=0)] = 0.0  # seconds
+    wait_timeout: Annotated[float, Field(ge=0, le=MOST)] = 0.0  # seconds
 
 
 class Registration(Section):
@@ -160,7 +109,7 @@ class Access(Section):
 class Plays(Section):
     """Days for which plays are stored one by one (0: all), and the plays that accounts may report of their own."""
 
-    keep_days: Count = 0
+    keep_days: Days = 0
     own: bool = True
     own_daily: Positive = 600  # by day played
 
@@ -195,7 +144,7 @@ class Abuse(Section):
 class Activity(Section):
     """The number of days for which calls are logged, and the log file. By default, the file is in the data folder."""
 
-    keep_days: Positive = 90
+    keep_days: Annotated[Days, Field(ge=1)] = 90
     file: Path | None = None
 
 
@@ -227,9 +176,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, env_ignore_empty=True)
 
     data_dir: Path = Field(default_factory=_default_data_dir)
-    database_url: Annotated[str, AfterValidator(_address)] = ""
-    database_read_url: Annotated[str, AfterValidator(_postgres_address)] = ""
-    database_direct_url: Annotated[str, AfterValidator(_postgres_address)] = ""
+    database_url: Address = ""
+    database_read_url: PostgresAddress = ""
+    database_direct_url: PostgresAddress = ""
     server: Server = Server()
     database: Database = Database()
     registration: Registration = Registration()

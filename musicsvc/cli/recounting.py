@@ -79,7 +79,7 @@ def run(session: Session, folder: Path, options: Options, *, json: bool) -> None
         if options.compare:
             _compare(session, opened, window, options, found, json=json)
             return
-        if opened.complete_from > window.first:
+        if opened.complete_from > max(0, window.first):
             session.echo("Single plays of the first days of the period were deleted; the figures are too low.")
         if not json:
             output.print_table(session, [_row(each) for each in found], COLUMNS, json=False, cut="name")

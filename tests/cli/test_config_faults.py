@@ -32,6 +32,10 @@ NONE = "no such setting. musicsvc config show lists all settings."
             "server",
             "server.public_url has the path /a, and server.base_path is /b: set server.base_path to the path below",
         ),
+        ("[server]\npublic_url = 'https://'", "server.public_url", "'https://' is not the root of a service"),
+        ("[server]\npublic_url = 'https://x.test?a'", "server.public_url", "'https://x.test?a' is not the root"),
+        ("[server]\nanswer_cache = '64,5MiB'", "server.answer_cache", "'64,5MiB' is not a number of bytes such as"),
+        ("[server]\nshutdown_timeout = inf", "server.shutdown_timeout", "must be 1000000000.0 or less"),
         ("[metrics]\nallow = ['x']", "metrics.allow.0", "'x' is not a valid address or network"),
     ],
 )
@@ -127,8 +131,15 @@ LOWEST = {
     "backups.every_hours": 0,
     "backups.keep": 1,
 }
-HIGHEST = {"server.port": 65_535, "server.workers": 64, "abuse.probe_success_percent": 100}
 TIMES = [f"server.{name}_timeout" for name in ("handshake", "head", "body", "write", "keepalive")]
+HIGHEST = {
+    "server.port": 65_535,
+    "server.workers": 64,
+    "abuse.probe_success_percent": 100,
+    "plays.keep_days": 10**7,
+    "activity.keep_days": 10**7,
+    **dict.fromkeys(("abuse.probes", "backups.every_hours", "server.shutdown_timeout", *TIMES), 10**9),
+}
 
 
 def test_numbers_have_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

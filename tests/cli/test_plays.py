@@ -188,6 +188,8 @@ def test_a_withdrawal_asks_on_a_terminal(run: Run, ask: Json) -> None:
 def test_plays_of_deleted_days_are_named_and_deleting_them_is_an_event(
     run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, ask: Json
 ) -> None:
+    monkeypatch.setenv("MUSICSVC_PLAYS__KEEP_DAYS", "1000000")  # longer ago than the first year
+    assert run("plays", "prune").stderr.endswith("Deleted 0 plays before 1970-01-01.\n")
     monkeypatch.setenv("MUSICSVC_PLAYS__KEEP_DAYS", "4")
     for _ in range(2):
         run("plays", "prune")

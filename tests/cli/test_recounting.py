@@ -135,6 +135,10 @@ def test_figures_are_printed_as_a_table(run: Run, world: World) -> None:
     assert "Album 0" in page
 
 
+def test_no_plays_were_deleted_before_the_first_day(run: Run, world: World) -> None:
+    assert run(*LINE, str(world.folder), "--kind", "album", "--period", "1969").stderr == ""
+
+
 @pytest.mark.usefixtures("run")
 def test_each_figure_that_differs_is_named(store: Store, world: World) -> None:
     artist = world.made.artists[1]

@@ -16,12 +16,13 @@ from functools import lru_cache
 from typing import NamedTuple, NoReturn, TypeVar
 
 from musicsvc.clock import Clock
-from musicsvc.config import PERIODS, Limits, rate
+from musicsvc.config import Limits
 from musicsvc.errors import Crowded, Overloaded, TooMany, Unavailable
 from musicsvc.networks import client_network
 from musicsvc.server.call import Call
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.routes.route import Family, RateLimit, Route
+from musicsvc.setting_types import PERIODS, rate
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.rate_limits.shared import Leases, SharedHitCounter

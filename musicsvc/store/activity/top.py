@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Self
 from peewee import SQL, Case, fn
 
 from musicsvc.clock import DAY, HOUR
-from musicsvc.config import Settings, rate
+from musicsvc.config import Settings
 from musicsvc.errors import Failure
+from musicsvc.setting_types import rate
 from musicsvc.store.activity import sums
 from musicsvc.store.activity.log import Log
 from musicsvc.store.activity.sums import ADDED, ADDRESS, DAY_HOURS, MOST_OBJECTS, OTHERS, REFUSED, TOKEN

@@ -20,7 +20,7 @@ def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int,
 
     `on_progress` is called with the number of finished days and the number of all days.
     """
-    first = day_of(now) - keep_days
+    first = max(0, day_of(now) - keep_days)
     count = store.read(Play.select().where(Play.slot < first * SLOTS_PER_DAY).count).result()
     oldest = store.write(partial(_begin, first, count, now)).result()
     deleted = 0
