@@ -138,7 +138,7 @@ def request(
                 **texts,
             )
     except IntegrityError:
-        raise Conflict(f"A request by {email} is pending already.") from None
+        raise Conflict("A request is pending already.") from None
     _add_event("access.requested", pending, now, actor)
     return pending
 

@@ -76,6 +76,7 @@ async def test_of_two_requests_at_once_one_is_refused(anonymous: Client, world: 
     client = anonymous.holding(world.tokens[WITHOUT])
     answers = await asyncio.gather(*(ask(client) for _ in range(5)))
     assert sorted(answer.status for answer in answers) == [201, 409, 409, 409, 409]
+    assert not any("@" in answer.body.decode() for answer in answers)
     assert len(world.do(lambda: api_access.requests(pending=True, limit=9))) == 1
 
 
