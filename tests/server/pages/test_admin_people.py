@@ -1,6 +1,7 @@
 """Administrators edit, delete and promote accounts, assign artists, and make backups."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from musicsvc.store.catalog import artists
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.models import Artist, Playlist, User
+from tests.support.html_page import HtmlPage
 from tests.support.import_files import import_file
 from tests.support.office import Office
 from tests.support.page_client import text
+from tests.support.serving import Answer
 from tests.support.shared_server import Shared, on_shared_loop
 
 pytestmark = on_shared_loop
@@ -40,6 +43,31 @@ async def test_an_account_is_edited_and_errors_stand_beside_the_fields(office: O
     taken = text(await office.act(path.format(ben) + "/edit", 422, email=f"ann@{office.domain}", display_name="B"))
     assert '<small class="error" id="email-error">The email has already been taken.</small>' in taken
     assert office.events() == [("account.edited", ben, None, "display name and e-mail")]
+
+
+async def test_of_two_administrators_who_act_at_once_the_second_is_told(office: Office) -> None:
+    ben, domain = office.account("ben", api_access=True), office.domain
+    path = f"/admin/accounts/{ben}"
+    form = HtmlPage((await office.page(path)).encode()).forms[f"{path}/edit"]
+
+    async def save(sent: Mapping[str, str], status: int = 303) -> Answer:
+        answer = await office.browser.post(f"{path}/edit", sent)
+        assert answer.status == status
+        return answer
+
+    await save(form | {"display_name": "Benjamin"})
+    await save(form | {"email": f"benjamin@{domain}"})
+    assert (user(office, ben).email, user(office, ben).display_name) == (f"benjamin@{domain}", "Benjamin")
+    refused = await save(form | {"display_name": "Benno"}, 422)
+    assert "Somebody else has changed this to Benjamin. Save again to replace it." in text(refused)
+    await save(HtmlPage(refused.body).forms[f"{path}/edit"])
+    assert (user(office, ben).email, user(office, ben).display_name) == (f"benjamin@{domain}", "Benno")
+    token, _ = office.token(ben)
+    for act, said in ((f"{path}/suspend", "suspended"), (f"/admin/tokens/{token}/revoke", "revoked")):
+        for reason, told in (("Spam.", False), ("Spam.", False), ("Fraud.", True)):
+            answer = await office.act(act, reason=reason)
+            page = await office.page(answer.headers["Location"])
+            assert (f"was {said} before. The earlier reason stays." in page) == told
 
 
 async def test_an_account_becomes_administrator_and_reporter_and_loses_this_right(office: Office) -> None:

@@ -104,14 +104,24 @@ def create_link(subject: User, caller: SessionIdentity, site: Site, now: int) ->
 
 
 def edit(subject: User, body: EditAccountForm, caller: SessionIdentity, now: int) -> Redirect:
-    """Change the e-mail and the display name of an account."""
-    actor = Administrator(caller.user_id)
-    users.edit(subject, email=body.email, display_name=body.display_name, now=now, actor=actor)
+    """Change the e-mail and the display name of an account. Raises Invalid for one that somebody else has changed."""
+    changed, errors = {}, {}
+    for name in ("email", "display_name"):
+        text, was, now_is = getattr(body, name), getattr(body, f"was_{name}"), getattr(subject, name)
+        if text != was:
+            changed[name] = text
+            if was not in {None, now_is} and text != now_is:
+                errors[name] = f"Somebody else has changed this to {now_is}. Save again to replace it."
+    if errors:
+        raise Invalid(errors)
+    users.edit(subject, **changed, now=now, actor=Administrator(caller.user_id))
     return _back(subject, f"{subject.email} is changed.")
 
 
 def suspend(subject: User, body: ReasonForm, caller: SessionIdentity, now: int) -> Redirect:
     """Suspend an account, with a reason."""
+    if subject.suspended_at is not None and subject.suspended_reason != body.reason:
+        return _back(subject, f"{subject.email} was suspended before. The earlier reason stays.")
     users.suspend(subject, reason=body.reason, now=now, actor=Administrator(caller.user_id))
     return _back(subject, f"{subject.email} is suspended.")
 

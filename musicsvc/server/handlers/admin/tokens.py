@@ -33,6 +33,8 @@ def show(subject: Token, now: int) -> View:
 
 def revoke(subject: Token, body: ReasonForm, caller: SessionIdentity, now: int) -> Redirect:
     """Revoke a token, with a reason."""
+    if subject.revoked_at is not None and subject.revoked_reason != body.reason:
+        return _back(subject, "was revoked before. The earlier reason stays")
     tokens.revoke(subject.id, body.reason, now=now, actor=Administrator(caller.user_id))
     return _back(subject, "is revoked")
 

@@ -114,10 +114,12 @@ def _unknown_account(name: str, sent: dict[str, Any], faults: dict[str, str]) ->
 
 
 class EditAccountForm(Form):
-    """The e-mail and the display name of an account."""
+    """The e-mail and the display name of an account. `was_…`: the values when the form was shown."""
 
     email: Annotated[str, Text(1, LONGEST_NAME)]
     display_name: Annotated[str, NameText(1, users.NAME_LENGTH)]
+    was_email: str | None = None
+    was_display_name: str | None = None
 
 
 class AccountForm(Form):
