@@ -11,6 +11,7 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
 STDOUT = Path("-")
+SQLITE = b"SQLite format 3\0"  # the first bytes of databases and of their backups
 
 
 def folder_of(out: Path) -> Path | None:
@@ -36,6 +37,8 @@ def open_output(out: Path) -> Iterator[IO[bytes]]:
         with out.open("wb") as file:
             yield file
         return
+    if _is_database(out):
+        raise Failure(f"{out} is a SQLite database and was left unchanged. Name another file to write.")
     part = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         with part.open("xb") as file:
@@ -49,3 +52,11 @@ def open_output(out: Path) -> Iterator[IO[bytes]]:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+def _is_database(out: Path) -> bool:
+    try:
+        with out.open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError:  # missing, or not readable
+        return False

@@ -181,3 +181,14 @@ def test_an_artist_without_a_manager_can_be_exported(export: Export, store: Stor
     artist = store.write(lambda: int(Artist.create(name="椎名林檎", created_at=0).id)).result()
     export("tracks", "--artist", str(artist), "--period", "1-year", "-o", str(tmp_path / "a.pdf"))
     assert (tmp_path / "a.pdf").stat().st_size > 10_000
+
+
+def test_a_database_is_not_replaced_by_an_output(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "musicsvc.db"
+    run("db", "backup", str(file))
+    before = file.read_bytes()
+    run("user", "create", "ada@example.test")
+    for line in (["user", "export", "ada@example.test"], ["export", "tracks", "--format", "csv"]):
+        refused = run(*line, "-o", str(file), expect=1).stderr
+        assert refused == f"Error: {file} is a SQLite database and was left unchanged. Name another file to write.\n"
+    assert file.read_bytes() == before
