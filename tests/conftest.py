@@ -131,17 +131,6 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
-@pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
-def group_tests(items: list[pytest.Item]) -> None:
-    """Let slow tests that share a fixture of their module run one after the other, with `--dist loadgroup`."""
-    for item in items:
-        info: Any = item.__dict__["_fixtureinfo"]
-        fixtures = [each for named in info.name2fixturedefs.values() for each in named]
-        own = any(each.scope == "module" and each.baseid == item.nodeid.partition("::")[0] for each in fixtures)
-        if own and item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect tests of the other store, slow or long ones, and on PostgreSQL what shows nothing more than on SQLite.

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from musicsvc.clock import MovableClock
 from musicsvc.store.engine.store import Store
-from tests.browser.visit import Visit
+from tests.browser.visit import PATIENCE, Visit
 from tests.support.threaded_server import threaded_server
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
@@ -17,11 +17,12 @@ AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 
 @pytest.fixture(scope="module")  # until it ends, its event loop counts as running, and no test can be asynchronous
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - it takes longer than all tests of many a module
+    from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - longer than all tests of many a module
 
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("chromium is not on the path (tests/browser/install)")
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield started

@@ -360,7 +360,6 @@ def test_a_demo_without_score_has_no_card(shared_demo: Demo) -> None:
     assert shared_demo.get("/demo/faults").json["faults"] == []
 
 
-@pytest.mark.xdist_group("clients")
 @pytest.mark.parametrize("language", ["py", "ts"])
 async def test_generated_clients_that_know_nothing_of_a_card_are_accused_of_nothing(
     scored: Demo, request: pytest.FixtureRequest, language: str

@@ -335,7 +335,6 @@ async def same(client: Client, path: str, page: str, text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("clients")
 @pytest.mark.parametrize(("mode", "revision"), [("auto", NEWEST), ("legacy", "2025-11-25")])
 @on_shared_loop
 async def test_the_official_client_gets_the_answers_to_forty_questions(

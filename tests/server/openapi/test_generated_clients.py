@@ -12,7 +12,7 @@ from musicsvc.server.openapi import document as openapi
 from tests.support.generated_clients import CLIENTS, GeneratedClient, generate_python, generate_typescript
 from tests.support.serving import Client
 
-pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite"), pytest.mark.xdist_group("clients")]
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 Run = Callable[[str, Client], Awaitable[Any]]
 
