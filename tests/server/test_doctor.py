@@ -72,6 +72,7 @@ def is_of(found: Finding) -> bool:
             "is not an activity log and was left unchanged.",
             "Set activity.file to another path.",
         ),
+        ("null.db", "problem", "is not an activity log and was left unchanged.", "Set activity.file to another path."),
         ("backups", "problem", "Is a directory", "Let the server's user read and write it"),
         ("musicsvc.db/a.db", "problem", "musicsvc.db is not a folder.", "set activity.file to another path"),
         ("closed.db", "problem", "closed.db cannot be written by this user.", "Let the server's user"),
@@ -89,6 +90,8 @@ def test_an_activity_log_that_cannot_be_written_is_a_problem(
         activity_log.create(f"sqlite:///{file}", log)
     if place == "damaged.db":
         log.write_bytes(b"no database at all, but long enough to be looked at")
+    if place == "null.db":
+        log.symlink_to("/dev/null")
     if place == "full.db":
         log.with_name("full.db-wal").mkdir()  # as a disk that takes no more files beside it
     access = os.access  # root may all

@@ -280,6 +280,11 @@ def test_the_database_and_files_of_other_programs_stay_unchanged(store: Store, t
         with pytest.raises(Failure, match="is not an activity log and was left unchanged"):
             activity_log.build(store.url, file).prepare()
         assert file.read_bytes() == before
+    device = tmp_path / "null"
+    device.symlink_to("/dev/null")
+    with pytest.raises(Failure, match="is not an activity log and was left unchanged"):
+        activity_log.build(store.url, device).prepare()
+    assert device.is_char_device()
 
     with activity_log.build(store.url) as log:
         log.prepare()

@@ -123,6 +123,9 @@ def sync_folder(folder: Path) -> None:
 
 def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
     """Check that the file is an intact database. Raises Damaged, Foreign (wrong application id) or another Failure."""
+    foreign = Foreign(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a device such as /dev/null, which root could rename
+        raise foreign
     try:
         with path.open("rb") as file:
             header = file.read(HEADER_BYTES)
@@ -138,7 +141,6 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
     # A power failure during a checkpoint can leave a torn first page, which SQLite restores from the WAL.
     if not (header.startswith(HEADER) or pending):
         raise Damaged(f"{path} is not a SQLite database. {DAMAGED}")
-    foreign = Foreign(f"{path} belongs to another program. Point database_url or MUSICSVC_DATA_DIR elsewhere.")
     own = application_id.to_bytes(4, "big")
     if header.startswith(HEADER) and len(header) == HEADER_BYTES and header[68:72] != own:
         raise foreign
