@@ -1,6 +1,5 @@
 """A progress bar on stderr, shown only if stderr is a terminal that can draw it (not TERM=dumb)."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,15 +16,12 @@ def bar(session: Session, title: str, *, hidden: bool = False) -> Iterator[Calla
 
     `hidden`: show nothing. Use it if rows are printed to the same terminal: the bar would erase their last line.
     """
-    if hidden or session.quiet or not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    if console.is_dumb_terminal:
+    if hidden or session.quiet or not console.is_terminal or console.is_dumb_terminal:
         yield lambda _done, _total: None
         return
     with Progress(console=console, transient=True) as progress:
