@@ -1,5 +1,6 @@
 """The first page of an account: its first steps, what waits for it, and its request for access."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.support.html_page import HtmlPage
 from tests.support.page_client import PageClient, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
 from tests.support.signed_in import Person
+from tests.support.waiting import PATIENCE
 
 sqlite = pytest.mark.only_on("sqlite")  # the same over either database
 PURPOSE = "0010_purpose"
@@ -153,9 +155,9 @@ async def test_a_file_that_is_read_waits_on_the_first_page(developer: Person) ->
     choose(developer, "music")
     sent = await developer.browser.post("/import", {"file": ("songs.csv", b"Title,Artist\nAir,Trio\n")})
     path = sent.headers["Location"]
-    for _ in range(200):
-        if b"/start" in (await developer.browser.get(path)).body:
-            break
+    async with asyncio.timeout(PATIENCE):
+        while b"/start" not in (await developer.browser.get(path)).body:  # noqa: ASYNC110 - as browsers do
+            await asyncio.sleep(0.05)
     page = await home(developer.browser)
     assert ("songs.csv is read, but not imported yet." in page.text, path in page.links()) == (True, True)
 
