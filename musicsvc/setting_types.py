@@ -11,7 +11,7 @@ ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 POSTGRES = ("postgresql://", "postgres://")
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
-SIZE = re.compile(r"\s*[0-9]*\.?[0-9]+\s*[A-Za-z]*\s*")
+SIZE = re.compile(r"[0-9]*+\.?[0-9]*+ *+[A-Za-z]*+")
 RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
 
 
@@ -39,7 +39,7 @@ def _network(value: str) -> str:
 
 
 def _size(value: object) -> object:
-    if isinstance(value, str) and not SIZE.fullmatch(value):  # pydantic reads 64,5MiB as 64 bytes
+    if isinstance(value, str) and not SIZE.fullmatch(value.strip()):  # pydantic reads 64,5MiB as 64 bytes
         raise ValueError(f"{value!r} is not a number of bytes such as 268435456 or 256MiB")
     return value
 
