@@ -22,6 +22,8 @@ from musicsvc.setting_types import (
     BasePath,
     Count,
     Days,
+    File,
+    Host,
     Network,
     Origin,
     Port,
@@ -54,7 +56,7 @@ class Section(BaseModel):
 class Server(Section):
     """Addresses, TLS, timeouts and limits of the server."""
 
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: Port = 8080
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     init: bool = False  # create a missing database also where it was named
@@ -63,8 +65,8 @@ class Server(Section):
     trusted_proxies: tuple[Network, ...] = ("127.0.0.0/8", "::1/128")
     cors_origins: tuple[Origin, ...] = ()
     local_http: bool = False
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
+    tls_cert: File | None = None
+    tls_key: File | None = None
     handshake_timeout: Seconds = 5.0
     head_timeout: Seconds = 10.0
     body_timeout: Seconds = 15.0
@@ -145,7 +147,7 @@ class Activity(Section):
     """The number of days for which calls are logged, and the log file. By default, the file is in the data folder."""
 
     keep_days: Annotated[Days, Field(ge=1)] = 90
-    file: Path | None = None
+    file: File | None = None
 
 
 class Metrics(Section):
@@ -167,7 +169,7 @@ class Backups(Section):
 
     every_hours: Count = 24
     keep: Positive = 7
-    folder: Path | None = None
+    folder: File | None = None
 
 
 class Settings(BaseSettings):
@@ -175,7 +177,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, env_ignore_empty=True)
 
-    data_dir: Path = Field(default_factory=_default_data_dir)
+    data_dir: File = Field(default_factory=_default_data_dir)
     database_url: Address = ""
     database_read_url: PostgresAddress = ""
     database_direct_url: PostgresAddress = ""
@@ -264,7 +266,7 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
             source = secret.source
         else:
             source = config_faults.source(error, PREFIX, variables(), file)
-        raise Failure(config_faults.message(error, source=source)) from None
+        raise Failure(config_faults.message(error, _names(), source=source)) from None
     except SettingsError:
         raise Failure(config_faults.json_message(PREFIX, variables(), _names())) from None
     for name, value in (options or {}).items():
@@ -326,17 +328,19 @@ def _with_option(settings: Settings, name: str, value: object) -> Settings:
     try:
         checked = type(table).model_validate({**table.model_dump(), key: value})
     except ValidationError as error:
-        raise Failure(config_faults.message(error, section)) from None
+        raise Failure(config_faults.message(error, _names(), section)) from None
     return settings.model_copy(update={section: checked})
 
 
 def _read_toml(file: Path, *, required: bool) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return tomllib.loads(file.read_text("utf-8-sig"))  # Windows' editors write a byte order mark
     except FileNotFoundError:
         if required:
             raise Failure(f"There is no settings file {file}. Create it, or correct --config.") from None
         return {}
+    except UnicodeDecodeError:
+        raise Failure(f"The settings file {file} is not valid UTF-8. Save it in this encoding.") from None
     except (OSError, ValueError) as error:
         denied = permissions.denial(file) if isinstance(error, PermissionError) else None
         raise Failure(str(denied or f"The settings file {file} cannot be read: {error}.")) from None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,23 @@ from pydantic import ValidationError
 from musicsvc.environment import DEMO_VARIABLES
 from musicsvc.wording import explain_validation
 
-NO_SUCH = "no such setting. musicsvc config show lists all settings"
+NO_SUCH = "no such setting{}. musicsvc config show lists all settings"
 SECRET_FILES = {f"MUSICSVC_DATABASE_{name}URL_FILE" for name in ("", "READ_", "DIRECT_")}
 TEST_VARIABLES = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 
 
-def message(error: ValidationError, section: str = "", source: str = "") -> str:
-    """Return the error message for the first invalid setting. `section`: the TOML table; `source`: where it was set."""
+def message(error: ValidationError, names: Collection[str], section: str = "", source: str = "") -> str:
+    """Return the error message for the first invalid setting.
+
+    `names`: of all settings; `section`: the TOML table; `source`: where it was set.
+    """
     first = error.errors()[0]
     name = ".".join([section] * bool(section) + [str(part) for part in first["loc"]])
-    problem = NO_SUCH if first["type"] == "extra_forbidden" else explain_validation(dict(first))
+    if first["type"] == "extra_forbidden":
+        near = _nearest(name, {*names, *(each.partition(".")[0] for each in names)})
+        problem = NO_SUCH.format(f"; perhaps {near} is meant" if near else "")
+    else:
+        problem = explain_validation(dict(first))
     return f"Setting {name}{f' ({source})' if source else ''}: {problem}."
 
 
@@ -46,7 +54,7 @@ def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[st
 
 
 def unknown_variables(prefix: str, variables: Collection[str], settings: Collection[str]) -> list[str]:
-    """Return the names of variables that begin with `prefix` but match no setting, sorted."""
+    """Return the names of variables that begin with `prefix` but match no setting, sorted, with the nearest one."""
     whole = {variable_name(prefix, name) for name in settings} | {
         *SECRET_FILES,
         *TEST_VARIABLES,
@@ -54,10 +62,22 @@ def unknown_variables(prefix: str, variables: Collection[str], settings: Collect
     }
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     return sorted(
-        name
+        name + _nearest_variable(prefix, name, settings)
         for name in variables
         if name.startswith(prefix) and name not in whole and name.partition("__")[0] not in tables
     )
+
+
+def _nearest_variable(prefix: str, variable: str, settings: Collection[str]) -> str:
+    """Return ` (NAME?)` with the variable of the setting whose name is most like that of this one, or nothing."""
+    near = _nearest(variable.removeprefix(prefix).replace("__", "."), settings)
+    return f" ({variable_name(prefix, near)}?)" if near else ""
+
+
+def _nearest(name: str, names: Collection[str]) -> str:
+    name = name.lower()
+    same = [each for each in names if each.rpartition(".")[2] == name]
+    return next(iter(same or get_close_matches(name, names, 1, 0.75)), "")
 
 
 def variable_name(prefix: str, name: str) -> str:

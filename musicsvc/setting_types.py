@@ -2,11 +2,15 @@
 
 import ipaddress
 import re
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, ByteSize, Field
 
+from musicsvc.wording import is_url
+
 ROOT_URL = re.compile(r"https?://[^\s/?#@]*[^\s/?#@:](?:/[^\s?#]*)?")
+HOST = re.compile(r"(?=[^A-Za-z]*+[A-Za-z])[A-Za-z0-9][A-Za-z0-9._-]*+")  # 256.1.1.1 is none
 ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 POSTGRES = ("postgresql://", "postgres://")
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
@@ -15,10 +19,30 @@ SIZE = re.compile(r"[0-9]*+\.?[0-9]*+ *+[A-Za-z]*+")
 RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
 
 
+def _file(value: object) -> object:
+    if isinstance(value, str):
+        if not value.isprintable() or not value:
+            raise ValueError("must name a file or folder; leave the setting out for its default")
+        if value.startswith("~"):
+            raise ValueError(f"{value!r} begins with ~, which only a shell replaces; write the whole path")
+    return value
+
+
+def _host(value: str) -> str:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        if not HOST.fullmatch(value):
+            raise ValueError(
+                f"{value!r} is not an address such as 127.0.0.1 or a name of this machine; the port is server.port"
+            ) from None
+    return value
+
+
 def _root_url(value: str | None) -> str | None:
     if value is not None and not value.startswith(("http://", "https://")):
         raise ValueError("must start with http:// or https://")
-    if value and not ROOT_URL.fullmatch(value):
+    if value and not (ROOT_URL.fullmatch(value) and is_url(value)):
         raise ValueError(f"{value!r} is not the root of a service such as https://music.example")
     return value.rstrip("/") if value else None
 
@@ -51,7 +75,7 @@ def _rate(value: str) -> str:
 
 
 def _origin(value: str) -> str:
-    if not ORIGIN.fullmatch(value):
+    if not (ORIGIN.fullmatch(value) and is_url(value)):
         raise ValueError(f"{value!r} is not an origin such as https://app.example: scheme, host and port, no path")
     return value
 
@@ -70,6 +94,8 @@ def _postgres_address(value: str) -> str:
     return value
 
 
+File = Annotated[Path, BeforeValidator(_file)]
+Host = Annotated[str, AfterValidator(_host)]
 RootUrl = Annotated[str | None, AfterValidator(_root_url)]
 BasePath = Annotated[str, AfterValidator(_base_path)]
 Origin = Annotated[str, AfterValidator(_origin)]

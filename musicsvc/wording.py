@@ -32,9 +32,9 @@ _TYPES = {
     "model": "a table",
     "byte": "a size such as 256MiB",
     "literal": "{expected}",
-    "greater_than": "more than {gt}",
-    "greater_than_equal": "{ge} or more",
-    "less_than_equal": "{le} or less",
+    "greater_than": "more than {gt:,.15g}",
+    "greater_than_equal": "{ge:,.15g} or more",
+    "less_than_equal": "{le:,.15g} or less",
 }
 
 

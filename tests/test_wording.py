@@ -38,7 +38,7 @@ def test_control_characters_are_escaped() -> None:
         (bool, "x", "must be true or false, not 'x'"),
         (Annotated[int, Field(ge=1)], 0, "must be 1 or more, not 0"),
         (Annotated[int, Field(le=64)], 65, "must be 64 or less, not 65"),
-        (Annotated[float, Field(gt=0)], 0.0, "must be more than 0.0, not 0.0"),
+        (Annotated[float, Field(gt=0)], 0.0, "must be more than 0, not 0.0"),
         (Literal["info", "debug"], "x", "must be 'info' or 'debug', not 'x'"),
         (tuple[int, ...], 3, "must be a list, not 3"),
         (str, [1], "must be a text"),

@@ -18,8 +18,23 @@ NONE = "no such setting. musicsvc config show lists all settings."
     ("written", "name", "message"),
     [
         ("x = 1", "x", NONE),
-        ("[servers]\nport = 1", "servers", NONE),
-        ("[server]\nprot = 1", "server.prot", NONE),
+        ("[servers]\nport = 1", "servers", f"{NONE[:15]}; perhaps server is meant. musicsvc config show"),
+        ("[server]\nprot = 1", "server.prot", f"{NONE[:15]}; perhaps server.port is meant. musicsvc config show"),
+        ("public_url = 1", "public_url", f"{NONE[:15]}; perhaps server.public_url is meant. musicsvc"),
+        (
+            "[backups]\nfolder = ''",
+            "backups.folder",
+            "must name a file or folder; leave the setting out for its default.",
+        ),
+        ("[backups]\nfolder = '~/music'", "backups.folder", "'~/music' begins with ~, which only a shell replaces"),
+        ('[server]\ntls_key = "a\\u0000"', "server.tls_key", "must name a file or folder"),
+        *(
+            (f"[server]\nhost = '{host}'", "server.host", f"'{host}' is not an address such as 127.0.0.1")
+            for host in ("", "127.0.0.1:80", "256.1.1.1", "[::1]", "http://127.0.0.1", "a b")
+        ),
+        ("[server]\npublic_url = 'https://x:99999'", "server.public_url", "'https://x:99999' is not the root"),
+        ("[server]\npublic_url = 'https://[::1'", "server.public_url", "'https://[::1' is not the root"),
+        ("[server]\ncors_origins = ['https://x:99999']", "server.cors_origins.0", "'https://x:99999' is not an origin"),
         ("[server]\nport = 'x'", "server.port", "must be a whole number, not 'x'"),
         ("[server]\npublic_url = 'ftp://x'", "server.public_url", "must start with http:// or https://"),
         (
@@ -35,7 +50,7 @@ NONE = "no such setting. musicsvc config show lists all settings."
         ("[server]\npublic_url = 'https://'", "server.public_url", "'https://' is not the root of a service"),
         ("[server]\npublic_url = 'https://x.test?a'", "server.public_url", "'https://x.test?a' is not the root"),
         ("[server]\nanswer_cache = '64,5MiB'", "server.answer_cache", "'64,5MiB' is not a number of bytes such as"),
-        ("[server]\nshutdown_timeout = inf", "server.shutdown_timeout", "must be 1000000000.0 or less"),
+        ("[server]\nshutdown_timeout = inf", "server.shutdown_timeout", "must be 1,000,000,000 or less, not inf"),
         ("[metrics]\nallow = ['x']", "metrics.allow.0", "'x' is not a valid address or network"),
     ],
 )
@@ -48,6 +63,20 @@ def test_an_error_in_the_settings_file_names_the_file(
     assert line.startswith(f"Error: Setting {name} ({file}): {message}")
 
 
+@pytest.mark.parametrize("host", ["::1", "fe80::1%lo", "localhost", "db-1.example.test", "3com.example"])
+def test_addresses_and_names_of_hosts_are_accepted(host: str) -> None:
+    assert config.load(options={"server.host": host}).server.host == host
+
+
+def test_the_settings_file_is_utf_8_with_or_without_a_mark(bare: Run, tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_bytes(b"\xef\xbb\xbf[server]\r\nport = 99\r\n")
+    assert config.load(file).server.port == 99
+    file.write_text("[access]\ncontact_email = 'j\xf6rg@label.test'", "latin-1")
+    line = bare("config", "show", "--config", str(file), expect=1).stderr
+    assert line == f"Error: The settings file {file} is not valid UTF-8. Save it in this encoding.\n"
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
@@ -55,7 +84,7 @@ def test_an_error_in_the_settings_file_names_the_file(
         ("METRICS", "10.0.0.0/8", 'MUSICSVC_METRICS is not valid JSON. Write a table as {"name": "value"}.'),
         ("METRICS__ALLOW", '["x"]', "Setting metrics.allow.0 (MUSICSVC_METRICS__ALLOW): 'x' is not a valid address"),
         ("METRICS", '{"allow": ["x"]}', "Setting metrics.allow.0 (MUSICSVC_METRICS): 'x' is not a valid address"),
-        ("LIMITS__LOCL", "true", f"Setting limits.locl (MUSICSVC_LIMITS__LOCL): {NONE}"),
+        ("LIMITS__LOCL", "true", "Setting limits.locl (MUSICSVC_LIMITS__LOCL): no such setting; perhaps limits.local"),
         ("SERVER__PORT", "x", "Setting server.port (MUSICSVC_SERVER__PORT): must be a whole number, not 'x'."),
         ("LOG", "3", "Setting log (MUSICSVC_LOG): must be a table, not 3."),
     ],
@@ -89,10 +118,12 @@ def test_an_unknown_variable_causes_one_warning(bare: Run, monkeypatch: pytest.M
     bare("init")
     monkeypatch.setenv("MUSICSVC_LIMIT__LOCAL", "true")
     monkeypatch.setenv("MUSICSVC_FOO", "1")
+    monkeypatch.setenv("MUSICSVC_SERVER_PORT", "1")
     monkeypatch.setenv("MUSICSVC_PG_BIN", "/usr/bin")  # of the tests
     monkeypatch.setenv("MUSICSVC_BAR", "")
     warning = (
-        "Warning: MUSICSVC_FOO, MUSICSVC_LIMIT__LOCAL: no such setting, ignored. musicsvc config show lists all.\n"
+        "Warning: MUSICSVC_FOO, MUSICSVC_LIMIT__LOCAL (MUSICSVC_LIMITS__LOCAL?), MUSICSVC_SERVER_PORT"
+        " (MUSICSVC_SERVER__PORT?): no such setting, ignored. musicsvc config show lists all.\n"
     )
     for line in (("db", "check", "--json"), ("user", "list", "--json")):
         done = bare(*line)
