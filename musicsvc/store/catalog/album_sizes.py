@@ -114,9 +114,13 @@ def lock_album(album_id: int) -> None:
 
 
 def require_within_limits(album_id: int, field: str) -> None:
-    """Raise Invalid for the request field `field` if the album has too many tracks or JSON bytes."""
-    if excess := measure([album_id])[album_id].excess:
-        raise Invalid({field: excess})
+    """Raise Invalid for the request field `field` if the album has too many tracks or JSON bytes.
+
+    An album that another transaction has just deleted has neither.
+    """
+    size = measure([album_id]).get(album_id)
+    if size is not None and size.excess:
+        raise Invalid({field: size.excess})
 
 
 def with_artist(artist_id: int) -> list[int]:

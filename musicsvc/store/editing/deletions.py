@@ -11,7 +11,7 @@ from peewee import Tuple, fn
 
 from musicsvc.errors import Conflict
 from musicsvc.store.accounts.managing import managers_of
-from musicsvc.store.catalog import merged
+from musicsvc.store.catalog import albums, artists, merged, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
@@ -78,6 +78,7 @@ def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor
     `account`: the account that acts, None for the operator.
     """
     counting.lock()  # no play is reported meanwhile
+    tracks.get(track.id)  # not found if another transaction has just deleted it
     managers = managers_of("track", track.id)
     remove_tracks([track.id])
     about = f"track {track.id} ({track.name})"
@@ -99,6 +100,8 @@ def remove_tracks(ids: Sequence[int]) -> None:
 
 def delete_album(album: AlbumRow, *, now: int, account: int | None, actor: Actor) -> None:
     """Delete an album. Its tracks stay, without an album. `account`: the account that acts, None for the operator."""
+    counting.lock()
+    albums.get(album.id)
     managers = managers_of("album", album.id)
     remove(ALBUM, [album.id])
     about = f"album {album.id} ({album.name})"
@@ -123,6 +126,7 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
     """
     counting.lock()
     lock_artists(Artist.id == artist.id)
+    artists.get(artist.id)
     require_unneeded(artist)
     managers = managers_of("artist", artist.id)
     remove(ARTIST, [artist.id])

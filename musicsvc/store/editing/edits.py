@@ -22,6 +22,7 @@ def find_track(track_id: int, *, actor: Caller) -> TrackRow:
     """Return the track. Raises NotFound, or Forbidden unless the actor manages one of its artists."""
     track = tracks.get(track_id)
     if not artists.managed([artist.id for artist in track.artists], actor=actor):
+        tracks.get(track_id)  # not found if it was deleted after the first read
         raise Forbidden(ANOTHERS)
     return track
 
@@ -29,7 +30,11 @@ def find_track(track_id: int, *, actor: Caller) -> TrackRow:
 def find_album(album_id: int, *, actor: Caller) -> AlbumRow:
     """Return the album. Raises NotFound, or Forbidden unless the actor manages one of its artists."""
     album = albums.get(album_id)
-    albums.require_managed(album_id, actor=actor)
+    try:
+        albums.require_managed(album_id, actor=actor)
+    except Forbidden:
+        albums.get(album_id)
+        raise
     return album
 
 
@@ -37,6 +42,7 @@ def find_artist(artist_id: int, *, actor: Caller) -> ArtistRow:
     """Return the artist. Raises NotFound, or Forbidden unless the actor manages the artist."""
     artist = artists.get(artist_id)
     if not artists.managed([artist_id], actor=actor):
+        artists.get(artist_id)
         raise Forbidden("You do not manage this artist.")
     return artist
 

@@ -14,6 +14,7 @@ from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, 
 from musicsvc.store.engine.sql import batches, lock_rows
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 
+NONE = "There is no such comment."
 GAP = 1 << 40  # between neighbouring places, so that many comments fit between them
 LAST = 1 << 62
 
@@ -120,7 +121,7 @@ def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
     """Return the comment. Raises NotFound, or Forbidden unless the actor wrote it or manages an artist of its track."""
     comment: Comment | None = Comment.get_or_none(Comment.id == comment_id)
     if comment is None:
-        raise NotFound("There is no such comment.")
+        raise NotFound(NONE)
     managed = TrackArtist.select().join(Artist).where(TrackArtist.track == comment.track, managed_by(actor.user_id))
     if comment.user != actor.user_id and not managed.exists():
         raise Forbidden("You neither wrote this comment nor manage an artist of its track.")
@@ -128,13 +129,15 @@ def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
 
 
 def delete(comment: Comment) -> None:
-    """Delete the comment or, if it has replies, only its text.
+    """Delete the comment or, if it has replies, only its text. Raises NotFound if it was removed after it was read.
 
     Comments whose text was deleted earlier are deleted too when their last reply is deleted.
     """
     _lock(comment.track)
     found: Comment | None = Comment.get_or_none(Comment.id == comment.id)
-    if found is None or found.deleted:
+    if found is None:
+        raise NotFound(NONE)
+    if found.deleted:
         return
     following = _places(found.track).where(Comment.place > found.place).order_by(Comment.place).first()
     depth_after = following.depth if following else 0

@@ -360,3 +360,30 @@ def test_a_change_about_a_track_that_is_deleted_meanwhile_finds_no_track(store: 
     with pytest.raises(NotFound, match="There is no such track"):
         store.write(comment).result()
     assert found == [3]
+
+
+@pytest.mark.parametrize("kind", DELETIONS)
+def test_a_row_that_is_deleted_after_it_was_read_can_be_neither_changed_nor_deleted(store: Store, kind: int) -> None:
+    find, remove = DELETIONS[kind]
+    store.write(world).result()
+    row: Any = store.write(partial(find, {TRACK: 3, ALBUM: 1, ARTIST: 1}[kind])).result()
+    if kind == ARTIST:
+        store.write(partial(delete, TRACK, 1)).result()
+    store.write(partial(remove, row, now=NOW, account=None, actor="cli")).result()
+    logged = store.read(lambda: len(security_events.find(limit=9))).result()
+
+    with pytest.raises(NotFound):
+        store.write(partial(edits.edit, row, {"name": "Rags"}, now=NOW)).result()
+    with pytest.raises(NotFound):
+        store.write(partial(remove, row, now=NOW, account=None, actor="cli")).result()
+    assert store.read(lambda: len(security_events.find(limit=9))).result() == logged
+
+
+def test_a_track_whose_album_is_deleted_after_it_was_read_can_be_changed(store: Store) -> None:
+    store.write(world).result()
+    track = store.write(partial(tracks.get, 1)).result()
+    store.write(partial(delete, ALBUM, 1)).result()
+
+    edited = store.write(partial(edits.edit_track, track, {"name": "Rags"}, now=NOW)).result()
+
+    assert (edited.name, edited.album_id) == ("Rags", None)

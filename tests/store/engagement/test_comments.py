@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
-from musicsvc.errors import Invalid
+from musicsvc.errors import Invalid, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import comments
@@ -144,9 +145,20 @@ def _delete(comment_id: int) -> Callable[[], None]:
 
     def unit() -> None:
         if (comment := Comment.get_or_none(Comment.id == comment_id)) is not None:
-            comments.delete(comment)
+            with suppress(NotFound):
+                comments.delete(comment)
 
     return unit
+
+
+def test_a_comment_that_is_removed_after_it_was_read_cannot_be_deleted(
+    store: Store, thread: tuple[int, Identity]
+) -> None:
+    read = store.write(lambda: Comment.get_by_id(_create(*thread)())).result()
+    store.write(_delete(read.id)).result()
+
+    with pytest.raises(NotFound):
+        store.write(lambda: comments.delete(read)).result()
 
 
 def test_comments_of_many_at_once_all_stand_in_their_thread(
