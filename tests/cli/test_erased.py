@@ -13,7 +13,7 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place, refused_name
-from musicsvc.store.models import Comment, ImportTask, Track, User
+from musicsvc.store.models import Comment, ImportTask, Playlist, Track, User
 from musicsvc.store.people import deletion
 from musicsvc.store.plays.rollups import listeners
 from tests.cli.conftest import Run
@@ -106,12 +106,18 @@ def _comment(store_url: str, name: str) -> None:
 
 @pytest.mark.usefixtures("run")
 def test_an_account_deleted_by_a_server_is_overwritten_soon(store_url: str, folder: Path) -> None:
-    name = f"ann-{secrets.token_hex(8)}"
+    name, indexed = f"ann-{secrets.token_hex(8)}", "ꙮꙮꙮ"  # an index of names has three characters in a row
     with opening.connect(store_url) as store:
-        user = store.write(lambda: users.create(f"{name}@label.test", now=1).id).result()
-        assert name.encode() in of_folder(folder)
+
+        def create() -> int:
+            user = users.create(f"{name}@label.test", display_name=indexed, now=1)
+            Playlist.create(owner=user, name=indexed, public=True, created_at=1)
+            return int(user.id)
+
+        user = store.write(create).result()
+        assert names_in(of_folder(folder), [name, indexed]) == [name, indexed]
         store.write(partial(deletion.delete, user, now=1)).result()
-        until(lambda: name.encode() not in of_folder(folder))
+        until(lambda: not names_in(of_folder(folder), [name, indexed]))
 
 
 @pytest.mark.usefixtures("run")

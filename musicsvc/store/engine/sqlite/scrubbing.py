@@ -5,6 +5,8 @@ to another page, and those of rows that were deleted before `secure_delete` was 
 SQLite does not read: between and before the rows of a page, and in free pages. These bytes are overwritten directly,
 a slice of pages at a time. Meanwhile nobody can write, all commits are in the file, and a commit of our own then makes
 all connections forget the pages that they keep in memory. Finally the write-ahead log (WAL) is emptied.
+
+Before all that, indexes of names are merged, which keep parts of deleted names until then.
 """
 
 import logging
@@ -27,6 +29,10 @@ SLICE = 512  # pages, overwritten in about 10 ms
 PASSES = 2  # rows that others move during the first one
 ATTEMPT_SECONDS = 0.1  # for which others wait before the next attempt, if they read older commits
 PAUSE_SECONDS = 0.05
+# Of what people name. Those of albums and tracks, of which there may be millions, SQLite merges as they grow.
+NAME_INDEXES = "SELECT name FROM sqlite_schema WHERE name IN ('account_search', 'artist_search', 'playlist_search')"
+MERGE = "INSERT INTO {index} ({index}, rank) VALUES ('merge', ?)"
+MERGED_PAGES, MERGE_ENDS = 64, 2  # pages of an index that a step merges; the changes of a step without work are fewer
 WRITER_MILLISECONDS, READERS_MILLISECONDS = 5000, 100  # to wait for other writers, and for readers while none can write
 
 Range = tuple[int, int]  # of bytes: the first one, and the one after the last
@@ -98,6 +104,9 @@ class _Scrubber:
         self._writer.close()
 
     def run(self) -> bool:
+        for (index,) in self._writer.execute(NAME_INDEXES).fetchall():
+            if not self._merge(index):
+                return False
         for _ in range(PASSES):
             first = 2  # the first page has the schema
             while first <= min(self._pages(), MOST_PAGES):
@@ -113,6 +122,20 @@ class _Scrubber:
                 return False
             time.sleep(PAUSE_SECONDS)
         return True
+
+    def _merge(self, index: object) -> bool:
+        """Merge all parts of an index of names into one. Return False if the store stops."""
+        pages = -MERGED_PAGES  # negative: begin with all parts
+        while not self._is_stopping():
+            before = self._writer.total_changes()
+            try:
+                self._writer.execute(MERGE.format(index=index), (pages,))
+            except apsw.BusyError:
+                continue
+            if self._writer.total_changes() - before < MERGE_ENDS:
+                return True
+            pages = MERGED_PAGES
+        return False
 
     def _pages(self) -> int:
         return self._file.xFileSize() // self._size
