@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp.hdrs import CONTENT_DISPOSITION
 
 from musicsvc.clock import Clock
-from musicsvc.errors import Conflict, Failure, Invalid, NotFound, Overloaded, TooMany
+from musicsvc.errors import Conflict, Failure, InProgress, Invalid, NotFound, Overloaded, TooMany
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.browsers import Browser, ExpiredForm
 from musicsvc.server.call import BUSY, Exchange
@@ -34,6 +34,7 @@ PART = ("HX-Request-Type", "partial")  # sent by htmx if it replaces a part of t
 # Failures after which the page with the form is shown again.
 CORRECTABLE = (Invalid, Conflict, TooMany, Overloaded, ExpiredForm)
 PERIOD = ("period", "from", "to")  # names in queries
+UNDER_WAY = "This form was sent before, and is still being worked on. Look in a minute whether it is done."
 
 
 class Pages:
@@ -91,6 +92,8 @@ class Pages:
                 if exchange.parsed is not None:
                     browser.require_own_form(exchange.parsed.sent.pop(TOKEN_FIELD, None))
                 result = await run(exchange)
+            except InProgress as failure:
+                return await self._show_again(exchange, browser, InProgress(UNDER_WAY, failure.retry_after))
             except CORRECTABLE as failure:
                 return await self._show_again(exchange, browser, failure)
         return await self._finish(exchange, browser, result, route.status)

@@ -26,7 +26,7 @@ ROUTES: tuple[Route, ...] = (
     request("GET", REQUEST, accounts.show_request),
     request("POST", f"{REQUEST}/approve", accounts.approve, form=REQUEST),
     request("POST", f"{REQUEST}/deny", accounts.deny, form=REQUEST),
-    admin("POST", "/admin/leaving/{id}/dismiss", leaving.dismiss, find=offers.get_asked),
+    admin("POST", "/admin/leaving/{id}/dismiss", leaving.dismiss, find=offers.get_asked, keyed=True),
     admin("GET", "/admin/accounts", accounts.search),
     admin("POST", "/admin/accounts", accounts.create, form="/admin/accounts"),
     account("GET", ACCOUNT, accounts.show),

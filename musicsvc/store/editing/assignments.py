@@ -20,12 +20,17 @@ from musicsvc.wording import quantity
 
 def assign(artist_id: int, user: User, *, now: int, actor: Actor = "cli") -> ArtistRow:
     """Make `user` the manager of an artist, instead of the former manager. Raises NotFound."""
-    lock_rows(Artist.select(Artist.id).where(Artist.id == artist_id)).first()
-    artist = artists.get(artist_id)
+    artist = lock(artist_id)
     if artist.manager_id != user.id:
         with reattribution.rebuilding(subjects.tracks_of(ARTIST, [artist_id])):
             Artist.update(manager=user.id).where(Artist.id == artist_id).execute()
         _log_move(artists.about(artist), artist.manager_id, user.id, now=now, actor=actor)
+    return artists.get(artist_id)
+
+
+def lock(artist_id: int) -> ArtistRow:
+    """Return an artist, whose manager stays the same until the transaction ends. Raises NotFound."""
+    lock_rows(Artist.select(Artist.id).where(Artist.id == artist_id)).first()
     return artists.get(artist_id)
 
 

@@ -22,7 +22,7 @@ from tests.support.shared_server import Shared, on_shared_loop
 pytestmark = on_shared_loop
 
 
-def manages(office: Office, account: int, *names: str) -> list[int]:
+def manages(office: Office, account: int | None, *names: str) -> list[int]:
     """Create artists that the account manages."""
     return office.do(lambda: [Artist.create(name=name, manager=account, created_at=1).id for name in names])  # type: ignore[no-any-return]
 
@@ -68,6 +68,22 @@ async def test_of_two_administrators_who_act_at_once_the_second_is_told(office: 
             answer = await office.act(act, reason=reason)
             page = await office.page(answer.headers["Location"])
             assert (f"was {said} before. The earlier reason stays." in page) == told
+
+
+async def test_of_two_administrators_who_assign_an_artist_the_second_is_told(office: Office) -> None:
+    ben, cleo = office.account("ben"), office.account("cleo")
+    for former in (None, office.account("dora")):
+        (trio,) = manages(office, former, "Trio")
+        path = f"/admin/artists/{trio}"
+        shown = await office.page(path)
+        for name, said in (("ben", 303), ("ben", 303), ("cleo", 422)):
+            sent = HtmlPage(shown.encode()).forms[f"{path}/assign"] | {"email": f"{name}@{office.domain}"}
+            answer = await office.browser.post(f"{path}/assign", sent)
+            assert (answer.status, manager_of(office, trio)) == (said, ben)
+        assert f"Somebody else has made ben@{office.domain} the manager." in text(answer)
+        again = HtmlPage(answer.body).forms[f"{path}/assign"]
+        assert (await office.browser.post(f"{path}/assign", again)).status == 303
+        assert manager_of(office, trio) == cleo
 
 
 async def test_an_account_becomes_administrator_and_reporter_and_loses_this_right(office: Office) -> None:

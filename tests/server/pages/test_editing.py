@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from musicsvc.store.accounts import api_access
+from musicsvc.server.request import keys
+from musicsvc.store.accounts import api_access, kept_answers
 from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.fields import FIELDS
 from musicsvc.store.models import (
@@ -258,6 +259,16 @@ async def test_a_form_that_is_sent_twice_creates_one_row_and_a_form_shown_anew_a
     changed = await person.browser.post(path, sent[0] | {"name": f"{name}, too"})
     assert changed.headers["Location"] != first.headers["Location"]
     assert person.do(lambda _: model.select().where(model.name == name).count()) == 2
+
+
+@on_shared_loop
+async def test_a_form_whose_twin_is_still_running_says_so(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "PATIENCE_SECONDS", -1)
+    monkeypatch.setattr(kept_answers, "try_lock", lambda _: False)  # as on PostgreSQL
+    again = await person.browser.post("/insights/artist/new", {"name": "Trio"})
+    page = HtmlPage(again.body)
+    assert (again.status, page.forms["/insights/artist/new?"]["name"]) == (409, "Trio")
+    assert "This form was sent before, and is still being worked on." in page.text
 
 
 @on_shared_loop

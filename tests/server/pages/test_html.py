@@ -14,7 +14,8 @@ from musicsvc.errors import Malformed
 from musicsvc.server.handlers.pages.developers import moment_from
 from musicsvc.server.handlers.pages.settings import describe
 from musicsvc.server.pages import html
-from musicsvc.server.schemas.pages.admin import ReasonForm
+from musicsvc.server.schemas.pages.accounts import PasswordForm
+from musicsvc.server.schemas.pages.admin import ReasonForm, WithdrawalForm
 from musicsvc.server.schemas.pages.form import MOST_FIELDS, parse_form
 from musicsvc.server.shapes.pages import View
 
@@ -61,6 +62,15 @@ def test_pages_name_no_endpoints() -> None:
 def test_the_fields_of_a_form_are_kept_as_they_were_typed() -> None:
     parsed = parse_form(ReasonForm, b"reason=+two%0D%0Alines&other=", {})
     assert (parsed.sent, parsed.errors) == ({"reason": " two\nlines", "other": ""}, {})
+
+
+def test_only_a_field_that_is_optional_may_be_blank() -> None:
+    typed = "track=+%C2%A0&since=+&password=++"
+    parsed = parse_form(WithdrawalForm, typed.encode(), {})
+    assert (parsed.sent["track"], parsed.model, parsed.errors) == (" \u00a0", WithdrawalForm(), {})
+    blank = parse_form(PasswordForm, typed.encode(), {})
+    assert blank.model == PasswordForm(password="  ")  # which somebody may have
+    assert parse_form(ReasonForm, b"reason=+", {}).errors == {"reason": "This field is required."}
 
 
 @pytest.mark.parametrize(

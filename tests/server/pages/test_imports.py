@@ -317,6 +317,23 @@ async def test_an_unreadable_file_is_explained_without_its_path(
 
 
 @on_shared_loop
+@pytest.mark.parametrize(
+    ("content", "name", "chosen", "message"),
+    [
+        (b'{"track": "Air", "artist": "Trio"}\n', "a.jsonl", {"column-0": "track"}, "artist (as you chose)."),
+        (SHEET, "songs.csv", {"sheet": "Other"}, "The file has no sheets."),
+    ],
+)
+async def test_what_is_chosen_is_refused_in_the_words_of_the_page(
+    developer: Person, content: bytes, name: str, chosen: dict[str, str], message: str
+) -> None:
+    path = await uploaded(developer, content, name)
+    assert (await developer.browser.post(f"{path}/columns", chosen)).status == 303
+    shown = re.sub(r"<[^>]*>", "", await ready(developer, path))
+    assert (message in shown, "--" in shown) == (True, False), shown
+
+
+@on_shared_loop
 async def test_only_accounts_that_may_report_for_others_import_plays(developer: Person) -> None:
     explained = text(await developer.browser.get("/import"))
     assert (

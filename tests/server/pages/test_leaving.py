@@ -95,7 +95,7 @@ async def test_all_artists_are_offered_accepted_and_then_the_account_is_deleted(
         ("artist.offered", None, f"offer {number}: all 3 artists"),
         ("artist.unassigned", heir.id, f"all 3 artists, to account {heir.id}"),
     ]
-    again = await heir.browser.post(f"{offer}/accept", {"password": PASSWORD})
+    again = await heir.browser.post(f"{offer}/accept", {"password": PASSWORD})  # in another form
     assert (again.status, "This offer is not open" in text(again)) == (404, True)
     gone = await person.browser.post(DELETE, {"password": PASSWORD})
     assert (gone.status, gone.headers["Location"]) == (303, "/")
@@ -246,6 +246,25 @@ async def test_an_administrator_is_asked_and_hands_over_or_deletes(person: Perso
     assert (neither.status, f"{heir.email} manages Trio, Duo." in text(neither)) == (409, True)
     assert (await admin.browser.post(page, {"with_artists": "on"})).headers["Location"] == "/admin/accounts"
     assert person.do(lambda _: Artist.select().where(Artist.id.in_(ids)).count()) == 0
+
+
+@on_shared_loop
+async def test_an_answer_to_an_offer_that_is_sent_twice_is_told_as_done(person: Person) -> None:
+    managing(person, "Trio", "Duo")
+    admin, heir = join(person, "admin", admin=True), join(person, "heir")
+    for who, act, notice in (
+        (heir, "refuse", "The offer is refused."),
+        (person, "take-back", "The offer is taken back."),
+        (admin, "dismiss", f"The request by {person.email} is ended."),
+        (heir, "accept", "You manage 2 artists of"),
+    ):
+        path, fields = (f"{DELETE}/ask", {}) if act == "dismiss" else (HAND_OVER, {"email": heir.email})
+        assert (await person.browser.post(path, fields)).status == 303
+        path = f"{'/admin/leaving' if act == 'dismiss' else '/settings/offers'}/{open_offers(person)[0].id}/{act}"
+        sent = {"password": PASSWORD, "form_token": await who.browser.form_token()}
+        answers = [await who.browser.post(path, sent) for _ in range(2)]
+        assert [each.status for each in answers] == [303, 303]
+        assert notice in text(await who.browser.get(answers[1].headers["Location"]))
 
 
 @on_shared_loop

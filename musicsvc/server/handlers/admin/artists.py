@@ -1,5 +1,6 @@
 """Artists of all accounts, and the account that manages each."""
 
+from musicsvc.errors import Invalid
 from musicsvc.server.schemas.pages.admin import ArtistsQuery, AssignForm
 from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.pages import Redirect, View
@@ -34,7 +35,10 @@ def show(subject: ArtistRow) -> View:
 
 
 def assign(subject: ArtistRow, body: AssignForm, caller: SessionIdentity, now: int) -> Redirect:
-    """Assign an artist to another account."""
-    manager = users.by_email(body.email)
+    """Assign an artist to another account. Raises Invalid if another administrator has done so meanwhile."""
+    manager, former = users.by_email(body.email), assignments.lock(subject.id).manager_id
+    if body.was not in {None, former or 0} and former != manager.id:
+        now_is = "nobody" if former is None else users.get(former).email
+        raise Invalid({"email": f"Somebody else has made {now_is} the manager. Assign again to replace that."})
     assignments.assign(subject.id, manager, now=now, actor=Administrator(caller.user_id))
     return Redirect(f"/admin/artists/{subject.id}", f"{subject.name} is managed by {manager.email}.")

@@ -85,9 +85,10 @@ class ArtistsQuery(Query):
 
 
 class AssignForm(Form):
-    """The account that manages artists from now on."""
+    """The account that manages artists from now on. `was`: the one when the form was shown, 0 for none."""
 
     email: Annotated[str, Text(1, LONGEST_NAME)]
+    was: Annotated[int | None, Field(ge=0, le=LONGEST_ID), DIGITS_ONLY] = None
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body

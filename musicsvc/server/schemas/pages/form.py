@@ -20,7 +20,7 @@ Checkbox = Annotated[bool, BeforeValidator(lambda sent: sent in {True, "on"})]  
 class Form(Body):
     """Base of the forms of pages. Fields are strings, numbers with `DIGITS_ONLY`, or `Checkbox`.
 
-    A field that was left empty counts as absent, so optional fields need a default.
+    A field that was left empty counts as absent, so optional fields need a default; of these, a blank one does too.
     """
 
 
@@ -37,5 +37,7 @@ def parse_form(schema: type[Body], raw: bytes | bytearray, context: Mapping[str,
     sent = {name: value.replace("\r\n", "\n") for name, value in pairs}
     if len(sent) < len(pairs):
         raise Malformed("The form repeats a field.")
-    model, errors = check(schema, {name: value for name, value in sent.items() if value}, context)
+    optional = {each.alias or name for name, each in schema.model_fields.items() if not each.is_required()}
+    given = {name: value for name, value in sent.items() if value.strip() or (value and name not in optional)}
+    model, errors = check(schema, given, context)
     return ParsedBody(sent, model, errors, schema.get_resource(sent, errors))

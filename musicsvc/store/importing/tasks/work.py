@@ -44,6 +44,11 @@ REMEDIES = {
     "name a listener for the whole file with --listener": "name a listener for the whole file",
     " (run: musicsvc import playlists)": "",
     " (--strict)": "",
+    "set by --map": "as you chose",
+    ", which --map names": "",
+    " Leave out --sheet.": "",
+    " Leave out --encoding.": "",
+    ", or leave out --encoding": "",
 }
 Report = dict[str, Any]
 
@@ -193,7 +198,7 @@ class _Task:
                 "field": kind.columns.field(name),
                 "guess": known.get(name),
                 "written": name in guesses and guesses[name].written,
-                "why": name in guesses and guesses[name].why,
+                "why": name in guesses and _in_words(guesses[name].why),
                 "doubt": doubts.get(name) or doubts.get(kind.columns.field(name) or ""),
                 "signs": kind.columns.dividing.signs(name),
             }
@@ -263,7 +268,7 @@ def _result(summary: ImportSummary) -> Report:
         "reasons": reasons,
         "more_reasons": len({(each.member, each.kind) for each in summary.refused}) - len(reasons),
         "notes": [
-            *(remark.what for remark in summary.readings),
+            *(_in_words(remark.what) for remark in summary.readings),
             *map(_in_words, summary.account()),
         ],
         "doubts": _doubts(summary),
