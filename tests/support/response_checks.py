@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -74,7 +75,11 @@ def _of_tier(schema: JSON, *, public: bool | None) -> JSON:
 
 @lru_cache(maxsize=1)
 def _document() -> JSON:
-    return openapi.document()
+    """Return the document with closed schemas, so that an answer with an undocumented field fails."""
+    document = deepcopy(openapi.document())
+    for schema in document["components"]["schemas"].values():
+        schema.setdefault("additionalProperties", False)
+    return document
 
 
 @lru_cache(maxsize=1)

@@ -55,6 +55,13 @@ class SchemaGenerator(GenerateJsonSchema):
         """Return the model's name with only letters and digits: `PagedTrack` for `Paged[Track]`."""
         return re.sub("[^A-Za-z0-9]", "", name)
 
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        """Return a model's schema. Responses may get further fields in a later version, so that none is closed."""
+        made = super().model_schema(schema)
+        if self.mode == "serialization":
+            made.pop("additionalProperties", None)
+        return made
+
     def default_schema(self, schema: Any) -> dict[str, Any]:
         """Return a field's schema. Omit defaults of response fields, and defaults that are null or []."""
         made = super().default_schema(schema)

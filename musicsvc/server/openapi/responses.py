@@ -92,7 +92,10 @@ OUTLINE = {"openapi": "3.1.0", "info": {"title": "musicsvc", "version": "1.0.0"}
 ODD = "Unlike other errors it always has this body, which the original specification fixes."
 # The meaning of each failure, and an example of it.
 FAILURES: tuple[tuple[str, Failure], ...] = (
-    ("Malformed HTTP request or JSON body.", words.Malformed("The body is not valid JSON in UTF-8.")),
+    (
+        "Malformed HTTP request or JSON body.",
+        words.Malformed("The body is not valid JSON in UTF-8. See line 1, column 9."),
+    ),
     (
         "The token is missing, invalid, expired or revoked; `WWW-Authenticate` gives the reason.",
         words.Unauthenticated(),
