@@ -14,7 +14,7 @@ from musicsvc.clock import SECOND
 from musicsvc.errors import Malformed
 from musicsvc.server.schemas.answers import Answer, Timestamp
 from musicsvc.server.schemas.fields import Body, Id
-from musicsvc.server.schemas.reading import DECODER, NOT_JSON, SURROGATE, shortened
+from musicsvc.server.schemas.reading import DECODER, NOT_JSON, SURROGATE, repeated, shortened
 from musicsvc.store.catalog import tracks
 from musicsvc.store.listens import missing
 
@@ -39,7 +39,7 @@ class _Reader:
         found: dict[str, Any] = {}
         for name in self._members():
             if name in found:
-                raise Malformed("The body repeats a key.")
+                raise repeated(name)
             if len(found) == MOST_VALUES:  # a million of them would keep the thread that reads bodies for seconds
                 raise Malformed(f"The body has more than {MOST_VALUES} members.")
             found[name] = list(self._payload()) if name == "payload" and self._next() == "[" else self._value(name)

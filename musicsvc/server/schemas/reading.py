@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -50,8 +51,8 @@ def decode(raw: bytes | bytearray) -> str:
     """Decode the bytes of a body. Raises Malformed if they are not UTF-8."""
     try:
         return raw.decode("utf-8", "strict")
-    except UnicodeDecodeError:
-        raise Malformed(NOT_JSON) from None
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{NOT_JSON} Byte {error.start + 1} is not UTF-8.") from None
 
 
 def parse_json(text: str) -> Any:
@@ -62,16 +63,29 @@ def parse_json(text: str) -> Any:
             raise Malformed("The body contains half of a UTF-16 surrogate pair.")
     except RecursionError:
         raise Malformed("The body is nested too deeply.") from None
-    except ValueError:
-        raise Malformed(NOT_JSON) from None
+    except ValueError as error:
+        raise Malformed(_explained(text, error)) from None
     return value
+
+
+def _explained(text: str, error: ValueError) -> str:
+    """Return the message for a text that is not JSON, with the place of the fault."""
+    if text.startswith("\ufeff"):
+        return "The body begins with a byte order mark. Send UTF-8 without one."
+    at = f" See line {error.lineno}, column {error.colno}." if isinstance(error, json.JSONDecodeError) else ""
+    return f"{NOT_JSON}{at}"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise Malformed("The body repeats a key.")
+        raise repeated(next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1))
     return value
+
+
+def repeated(name: str) -> Malformed:
+    """Return the failure of a body that repeats this key."""
+    return Malformed(f"The body repeats the key {json.dumps(shortened(name))}.")
 
 
 def _refuse(constant: str) -> Any:

@@ -64,6 +64,23 @@ async def test_no_body_is_400_where_a_field_is_required(member: Client) -> None:
             assert (answer.status, answer.json["message"]) == (400, "A JSON body is required.")
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"name": "Ann",\n }', "The body is not valid JSON in UTF-8. See line 2, column 2."),
+        (b'{"name": "J\xfcrgen"}', "The body is not valid JSON in UTF-8. Byte 12 is not UTF-8."),
+        (b'\xef\xbb\xbf{"name": "Ann"}', "The body begins with a byte order mark. Send UTF-8 without one."),
+        (b'{"a": [{"name": 1, "b": 2, "name": 1}]}', 'The body repeats the key "name".'),
+        (rb'{"\ud800": 1, "\ud800": 1}', r'The body repeats the key "\ud800".'),
+    ],
+)
+async def test_a_body_that_is_not_json_is_400_with_the_place_of_the_fault(
+    member: Client, body: bytes, message: str
+) -> None:
+    answer = await member.post("artists", data=body, headers={"Content-Type": "application/json"})
+    assert (answer.status, answer.json["message"]) == (400, message)
+
+
 async def test_what_is_no_object_is_422_and_names_the_body(member: Client) -> None:
     for body in (b"[]", b'"x"', b"1", b"true", b"null"):
         answer = await member.post("artists", data=body, headers={"Content-Type": "application/json"})
