@@ -11,7 +11,7 @@ import pytest
 from musicsvc.errors import Unavailable
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.engine.sqlite import reserved_space
+from musicsvc.store.engine.sqlite import files, reserved_space
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
@@ -153,3 +153,11 @@ def test_a_database_on_a_full_disk_opens_and_takes_a_revocation(disk: SmallDisk,
         store.write(lambda: _revoke(1), urgent=True).result(30)
     with opening.connect(url_on_disk) as store:
         assert store.read(_revoked).result() == 1
+
+
+def test_a_database_that_a_full_disk_cannot_take_is_named(disk: SmallDisk) -> None:
+    disk.fill()
+    with pytest.raises(Unavailable) as refused:
+        files.create(disk.folder / "new.db")
+    assert refused.value.here == f"The disk of {disk.folder / 'new.db'} is full. Make room on it, then try again."
+    assert list(disk.folder.glob("*new.db*")) == []

@@ -44,7 +44,7 @@ TRANSIENT = (
 CAUSES: dict[type[apsw.Error], str] = {
     apsw.FullError: "The disk of {file} is full. Make room on it, then try again.",
     apsw.IOError: "{file} cannot be read or written: {error}. Its disk may be full or failing.",
-    apsw.CantOpenError: "{file} cannot be opened. {permissions} Its disk must have free space.",
+    apsw.CantOpenError: "{file} cannot be opened. {permissions}",
     apsw.ReadOnlyError: "{file} cannot be written. {permissions}",
     apsw.BusyError: "{file} is locked by another program. Try again shortly.",
     apsw.LockedError: "{file} is locked by another program. Try again shortly.",
@@ -78,7 +78,10 @@ class Foreign(Failure):
 
 
 def create(path: Path, application_id: int = APPLICATION_ID) -> None:
-    """Create an empty database file and its folder, readable only by their owner. Do nothing if the file exists."""
+    """Create an empty database file and its folder, readable only by their owner. Do nothing if the file exists.
+
+    Raises Unavailable if the disk has no room for it.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
         return
@@ -90,6 +93,8 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
         try:
             connection.pragma("application_id", application_id)
             connection.pragma("journal_mode", "wal")
+        except apsw.Error as error:
+            raise translate(error, path) from error
         finally:
             connection.close()
         with suppress(FileExistsError):  # another process was first
