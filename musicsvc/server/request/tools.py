@@ -76,7 +76,7 @@ class Tools:
         """Answer a message. Raises Forbidden for browser code of other origins."""
         origin = exchange.request.headers.get("Origin")
         if origin is not None and origin not in self._origins:
-            raise Forbidden("Code of this origin may not use the tools. The setting server.cors_origins lists who may.")
+            raise Forbidden("Code of this origin may not use the tools. Ask the operator of the service to allow it.")
         number: int | str | None = None
         newest = True
         try:

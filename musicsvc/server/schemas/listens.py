@@ -14,7 +14,7 @@ from musicsvc.clock import SECOND
 from musicsvc.errors import Malformed
 from musicsvc.server.schemas.answers import Answer, Timestamp
 from musicsvc.server.schemas.fields import Body, Id
-from musicsvc.server.schemas.reading import DECODER, NOT_JSON, SURROGATE, repeated, shortened
+from musicsvc.server.schemas.reading import DECODER, EMPTY, NOT_JSON, SURROGATE, repeated, shortened
 from musicsvc.store.catalog import tracks
 from musicsvc.store.listens import missing
 
@@ -24,7 +24,6 @@ LONGEST, MOST_VALUES = 10_240, 100  # bytes and values of a listen; members of a
 EARLIEST = 1_033_410_600  # Unix seconds; ListenBrainz accepts none before
 AHEAD = 300
 BLANKS = re.compile(r"[ \t\r\n]*+")
-EMPTY = "Must not be empty."
 
 
 class _Reader:

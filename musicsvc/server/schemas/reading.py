@@ -5,9 +5,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from musicsvc.errors import Malformed
 from musicsvc.server.schemas.fields import MAX_ID, Body, Input, Query
@@ -17,6 +17,7 @@ Q = TypeVar("Q", bound=Query)
 Errors = dict[str, str]
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 REQUIRED = "This field is required."
+EMPTY = "Must not be empty."
 NOT_VALID = "Is not valid."
 NOT_JSON = "The body is not valid JSON in UTF-8."
 DIGITS_KEPT = 400
@@ -37,6 +38,7 @@ MESSAGES = {
     "model_type": "Must be an object.",
     "float_type": "Must be a number.",
     "finite_number": "Must be a number.",
+    "string_too_short": "Must have at least {min_length} characters.",
     "string_too_long": "Must have at most {max_length} characters.",
     "too_short": "Must have at least {min_length} {unit}.",
     "too_long": "Must have at most {max_length} {unit}.",
@@ -118,7 +120,7 @@ def _validate(schema: type[M], value: Any, context: Mapping[str, Any]) -> tuple[
     except ValidationError as error:
         faults: Errors = {}
         for fault in error.errors(include_url=False):
-            faults.setdefault(_place(fault["loc"]), _message(fault))
+            faults.setdefault(_place(fault["loc"]), _message(fault, schema))
         return None, faults
 
 
@@ -158,20 +160,36 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _message(fault: Any) -> str:
+def _is_required(schema: type[BaseModel], location: tuple[int | str, ...]) -> bool:
+    """Return whether the value at this location is a field that must be sent, not an optional one nor an item."""
+    models, required = [schema], False
+    for part in location:
+        fields = [each for model in models for name, each in model.model_fields.items() if part in {name, each.alias}]
+        models = [each for field in fields for each in _models(field.annotation)] or models
+        required = any(field.is_required() for field in fields)
+    return required
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _message(fault: Any, schema: type[BaseModel]) -> str:
     kind, context = fault["type"], {name: _plain(value) for name, value in (fault.get("ctx") or {}).items()}
     if fault["input"] is None and isinstance(fault["loc"][-1], str) and kind != "extra_forbidden":
         kind = "missing"  # null is the same as an absent field, but not in a list
     if kind == "value_error":
         return str(context["error"])
-    if kind == "string_too_short":
-        return REQUIRED if context["min_length"] == 1 else f"Must have at least {context['min_length']} characters."
+    if kind == "string_too_short" and context["min_length"] == 1:
+        kind = "missing" if _is_required(schema, fault["loc"]) else "too_short"
     if kind == "string_pattern_mismatch":
         return "Contains characters that are not allowed."
     if kind in {"greater_than_equal", "less_than_equal"} and abs(next(iter(context.values()))) > MAX_ID:
         return "Is out of range."
     if kind == "too_short" and context["min_length"] == 1:
-        return "Must not be empty."
+        return EMPTY
     unit = "characters" if isinstance(fault["input"], str) else "entries"
     return MESSAGES.get(kind, NOT_VALID).format(unit=unit, **context)
 

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from pydantic import ConfigDict, Field
 
 from musicsvc.server.routes.route import INSIGHTS
+from musicsvc.server.schemas.catalog import TrackIn
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.playlists import PlaylistIn
+from musicsvc.server.schemas.plays import PlaysIn
 from musicsvc.server.schemas.reading import check
 from tests.fuzzing.pages import check_page
 from tests.support.serving import Client
@@ -42,7 +44,7 @@ class Everything(Body):
     ("field", "value", "message"),
     [
         ("text", 7, "Must be a string."),
-        ("text", "", "This field is required."),
+        ("text", "", "Must not be empty."),
         ("text", None, "This field is required."),
         ("text", "four", "Must have at most 3 characters."),
         ("longer", "1", "Must have at least 2 characters."),
@@ -71,6 +73,15 @@ def test_a_fault_has_its_message(field: str, value: Any, message: str) -> None:
 
 def test_null_in_a_list_is_no_absent_field() -> None:
     assert check(Everything, {"some": [None, 1]}, {}) == (None, {"some.0": "Must be an integer."})
+
+
+def test_a_blank_text_is_called_required_only_where_the_field_is() -> None:
+    play = {"track_id": 1, "played_at": 1, "listener": " ", "client_id": ""}
+    errors = {"plays.0.listener": "Must not be empty.", "plays.0.client_id": "Must not be empty."}
+    assert check(PlaysIn, {"plays": [play]}, {"now": 2}) == (None, errors)
+    track = {"name": "", "duration": 1, "artists": [1], "genre": "", "tags": [""]}
+    errors = {"name": "This field is required.", "genre": "Must not be empty.", "tags.0": "Must not be empty."}
+    assert check(TrackIn, track, {}) == (None, errors)
 
 
 SPELLINGS = {"true": True, "1": True, "false": False, "0": False, "": False}
