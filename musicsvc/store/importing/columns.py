@@ -204,8 +204,9 @@ class Columns:
         found = {column: (field, MAPPED) for column, field in self.mapped.items()}
         missed: dict[str, Unread] = {}
         owned = {key for name in self.fields for key in headings.known(name, self._synonyms.get(name, ""))}
+        known = headings.without_own_ids(names, self.fields)
         # A heading that is known as it stands, such as `ms_played`, is not taken for another without its unit.
-        keys = {name: forms[:1] if {*forms[:1]} <= owned else forms for name in names if (forms := headings.keys(name))}
+        keys = {name: forms[:1] if {*forms[:1]} <= owned else forms for name in known if (forms := headings.keys(name))}
         spare: dict[str, str] = {}  # why a column is not used, although a field has such a name
         for name in self.fields:
             taken = next((column for column, field in self.mapped.items() if field == name), None)
@@ -223,8 +224,7 @@ class Columns:
             name, why = found.get(column, ("", spare.get(column, NO_FIELD)))
             fitted = self._fitted(column, name, rows) if name else Fitted(str)
             if fitted.unclear:
-                line, cell = fitted.unclear
-                where = f"Line {line} has {cut(cell)} in the column {cut(column)!r}"
+                where = f"Line {fitted.unclear[0]} has {cut(fitted.unclear[1])} in the column {cut(column)!r}"
                 raise UnclearError(
                     f"{where}: day and month can be either way round.",
                     "Say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY.",

@@ -37,6 +37,8 @@ COUNTS = {
     "artist": "artist uris, artist ids, künstler uris",
     "album_artist": "album artist uris, album artist ids, album künstler uris",
 }
+# Columns that only our own exports of figures have, and those with ids that are ours, not those of another service.
+OF_EXPORTS, OWN_IDS = {"playstotal", "playsofalltime"}, {"trackid", "albumid"}
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPENING = re.compile(r"[(\[*]")
@@ -79,6 +81,13 @@ def unit(heading: str) -> int:
 def key(heading: str) -> str:
     """Return what a heading has in common with others that mean the same, whatever their case and separators."""
     return "".join(words(heading))
+
+
+def without_own_ids(columns: Iterable[str], fields: Collection[str]) -> list[str]:
+    """Return the columns of a file but, if it is an export of this service, those of its ids that are no fields."""
+    found = {column: key(column) for column in columns}
+    ours: Collection[str] = () if OF_EXPORTS.isdisjoint(found.values()) else OWN_IDS
+    return [column for column in found if found[column] not in ours or column in fields]
 
 
 def counts(field: str, heading: str) -> bool:

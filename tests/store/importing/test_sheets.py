@@ -56,6 +56,18 @@ SHEETS = [
         {"name": "Rag", "artists": ("Solo",), "release_date": "2026-10-15"},
     ),
     Sheet(
+        "our own export, whose ids are no ids of another service",
+        '"track_id","track","artists","plays_total","plays_period","likes","isrc","album","release_date","first_play"\n'
+        '7,"Rag","Ann; Bea",90,12,3,"GBAYE6800011","Two",2026-10-15,2026-10-16',
+        {"name": "Rag", "artists": ("Ann", "Bea"), "isrc": "GBAYE6800011", "album": "Two",
+         "release_date": "2026-10-15", "external_id": None},
+    ),
+    Sheet(
+        "the same with the headings of our workbooks",
+        "Track ID;Track;Artists;Plays of all time;ISRC;Album;First play\n7;Rag;Ann;90;GBAYE6800011;Two;2026-10-16",
+        RAG | {"isrc": "GBAYE6800011", "album": "Two", "external_id": None},
+    ),
+    Sheet(
         "Spotify's catalog data, as in tidytuesday's spotify_songs",
         "track_id,track_name,track_artist,track_album_id,track_album_name,track_album_release_date,playlist_genre,"
         "playlist_subgenre,key,mode,tempo,duration_ms\n"
