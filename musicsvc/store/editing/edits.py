@@ -104,11 +104,11 @@ def edit_album(
     """
     values = dict(changes)
     first: int | None = values.pop("artist_id", None)
+    album_sizes.lock_album(album.id)  # no other change replaces its artists or tags meanwhile
     if first is not None:
         _set_first_artist(album, first, caller, now, actor)
     if "tags" in values:
         _link(AlbumTag, "album", album.id, "tag", genres.ensure_tags(values.pop("tags") or ()).values())
-    album_sizes.lock_album(album.id)
     Album.update(**values, edited_at=now).where(Album.id == album.id).execute()
     album_sizes.require_within_limits(album.id, "description")
     return albums.with_contents([albums.get(album.id)])[0]
