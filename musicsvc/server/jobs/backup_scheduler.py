@@ -66,6 +66,7 @@ class BackupScheduler:
     def make_if_due(self) -> float:
         """Make a backup if it is due. Return the seconds until the next check. Raises Failure if an error occurs."""
         try:
+            self._path.stat()  # a data folder that was moved is not created again, so that it can be put back
             if not self._acquire_lock():
                 return LONGEST_PAUSE_SECONDS
             pause = self._seconds_left()

@@ -82,9 +82,14 @@ class LogFile(Log):
         self._store: SqliteStore | None = None
 
     def prepare(self) -> None:
-        """Open the file. Create it if it is missing; replace it if it is unusable."""
+        """Open the file. Create it if it is missing; replace it if it is unusable.
+
+        Raises Failure if its folder was moved, which could not be put back beside a new one.
+        """
         with self._changing:
             if self._store is not None and not self._store.in_place():
+                if not self.path.parent.is_dir():
+                    raise Failure(f"The folder of the activity log {self.path} was moved or deleted.")
                 self._close()
             if self._store is None:
                 self._store = _open_or_create(self.path)

@@ -187,6 +187,21 @@ async def test_a_failure_is_logged_once_and_when_it_is_over(
     assert len(made(settings)) == 1
 
 
+async def test_a_data_folder_that_was_moved_is_not_created_again(
+    settings: config.Settings, clock: MovableClock
+) -> None:
+    scheduler = BackupScheduler(settings, clock)
+    data = settings.own_folder
+    data.rename(data.with_name("moved"))
+    with pytest.raises(Failure, match=r"musicsvc\.db: No such file or directory\.$"):
+        await check(scheduler)
+    assert not data.exists()
+    data.with_name("moved").rename(data)
+    await check(scheduler)
+    assert len(made(settings)) == 1
+    await scheduler.stop()
+
+
 async def test_a_backup_in_progress_is_abandoned_at_the_stop(
     settings: config.Settings, clock: MovableClock, bounds: Bounds
 ) -> None:

@@ -253,6 +253,21 @@ def test_damage_found_while_writing_leads_to_a_new_file(store: Store, tmp_path: 
 
 
 @sqlite
+def test_a_folder_that_was_moved_is_not_created_again(store: Store, tmp_path: Path) -> None:
+    folder, aside = tmp_path / "logs", tmp_path / "aside"
+    with activity_log.build(store.url, folder / "activity.db") as log:
+        log.prepare()
+        folder.rename(aside)
+        with pytest.raises(Failure, match=r"^The folder of the activity log .*activity\.db was moved or deleted\.$"):
+            log.prepare()
+        assert not folder.exists()
+        aside.rename(folder)
+        log.prepare()
+        write(log, PLAIN)
+        assert found(log) == [PLAIN]
+
+
+@sqlite
 def test_a_deleted_file_is_created_again(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "activity.db"
     with activity_log.build(store.url, file) as log:
