@@ -52,6 +52,8 @@ CONSTANTS = {
     "commit_group": "store.engine.sqlite.group_commit.GROUP",
     "busy_seconds": "store.engine.sqlite.store.BUSY_SECONDS",
     "largest_document": "store.importing.files.histories.documents.LARGEST",
+    "longest_line": "store.importing.files.lines.LONGEST_ROW",
+    "longest_row": "store.importing.files.quoting.LONGEST_ROW",
     "max_in_memory": "store.importing.plays.matching.MAX_IN_MEMORY",
     "rows_a_unit": "store.importing.runner.Kind.rows_a_unit",
     "longest_trial": "store.importing.runner.LONGEST_TRIAL",
