@@ -78,14 +78,18 @@ class Forked:
 
 
 class ForkServer:
-    """The process that programs fork from, a new interpreter; it ends when its channel is closed."""
+    """The process that programs fork from, a new interpreter; it ends when its channel is closed.
 
-    def __init__(self, kind: str) -> None:
+    `prefix`: the beginning of a command that starts it in other surroundings, with these variables only.
+    """
+
+    def __init__(self, kind: str, prefix: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
         self.early = early()
         self._channel, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno()), kind],
+                [*prefix, sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno()), kind],
+                env=variables,
                 stdin=DEVNULL,
                 stdout=DEVNULL,
                 start_new_session=True,

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -15,6 +15,7 @@ from tests.support import preloaded
 from tests.support.preloaded import Process
 
 PATIENCE = 120.0  # seconds; a busy machine is slow to start a process
+Start = Callable[..., Process]  # with arguments, and streams for stdout, stderr and stdin
 
 
 class Program:
@@ -23,9 +24,7 @@ class Program:
     It has everything imported when it starts; with `preloaded.fresh`, a new interpreter runs it.
     """
 
-    def __init__(
-        self, folder: Path, *arguments: str, start: Callable[[Sequence[str], int, int], Process] = preloaded.start
-    ) -> None:
+    def __init__(self, folder: Path, *arguments: str, start: Start = preloaded.start) -> None:
         self._out, self._err = folder / "out", folder / "err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = start(arguments, out.fileno(), err.fileno())
@@ -87,12 +86,14 @@ def ended(process: Process) -> Iterator[Process]:
         process.wait(PATIENCE)
 
 
-def run(*arguments: str, stdin: str = "", seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, stdin: str = "", seconds: float = 60, start: Start = preloaded.start
+) -> subprocess.CompletedProcess[str]:
     """Run `musicsvc` as a process, or after `-c` this code of Python, with everything imported."""
     with TemporaryFile("w+", encoding="utf-8") as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        with ended(preloaded.start(arguments, out.fileno(), err.fileno(), given.fileno())) as process:
+        with ended(start(arguments, out.fileno(), err.fileno(), given.fileno())) as process:
             code = process.wait(seconds)
         for file in (out, err):
             file.seek(0)

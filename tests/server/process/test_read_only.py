@@ -8,13 +8,14 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.support import preloaded, read_only, workbooks
-from tests.support.program import PATIENCE, Program, until
+from tests.support.program import PATIENCE, Program, run, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,31 +44,25 @@ class Confined:
             pytest.skip(f"a read-only root needs user namespaces: {done.stderr}")
         assert (done.returncode, done.stdout) == (0, f"{UID}\n"), done.stderr
         assert (folder / "mine").exists()
+        self._programs = preloaded.ForkServer("programs", self.line(), self.variables)
+        self.close = self._programs.close
 
     def line(self, *command: str) -> list[str]:
         return [sys.executable, read_only.__file__, str(self.folder), str(UID), *command]
 
-    def run(self, *command: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            self.line(*command),
-            capture_output=True,
-            check=False,
-            encoding="utf-8",
-            env=self.variables,
-            input=stdin,
-            timeout=180,
-        )
+    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        line = self.line(*command)
+        return subprocess.run(line, capture_output=True, check=False, encoding="utf-8", env=self.variables, timeout=180)
 
     def __call__(self, *arguments: str, expect: int = 0, stdin: str = "") -> str:
         """Run a command, and return its result and its messages."""
-        done = self.run(sys.executable, "-m", "musicsvc", *arguments, stdin=stdin)
+        done = run(*arguments, stdin=stdin, seconds=180, start=self.start)
         assert done.returncode == expect, (arguments, done.stderr)
         assert "Traceback" not in done.stderr
         return done.stdout + done.stderr
 
-    def start(self, arguments: Sequence[str], out: int, err: int) -> preloaded.Process:
-        line = self.line(sys.executable, "-m", "musicsvc", *arguments)
-        return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=self.variables)
+    def start(self, arguments: Sequence[str], out: int, err: int, given: int = subprocess.DEVNULL) -> preloaded.Process:
+        return self._programs.start(arguments, self.variables, given, out, err)
 
     def serve(self, *options: str) -> Program:
         return Program(self.folder, "serve", "--port", "0", *options, start=self.start)
@@ -78,8 +73,10 @@ class Confined:
 
 
 @pytest.fixture
-def confined(tmp_path: Path) -> Confined:
-    return Confined(tmp_path)
+def confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Confined]:
+    monkeypatch.chdir("/")
+    with closing(Confined(tmp_path)) as confined:
+        yield confined
 
 
 def write_catalogs(folder: Path) -> list[Path]:
