@@ -27,7 +27,7 @@ from pathlib import Path
 import harness
 from clients import cost, raw, send
 from harness import Checkout, Database, Inside, Server, answer_inside
-from worlds import Stream, record
+from worlds import TRACKS_AN_ARTIST, Stream, record
 
 from musicsvc.clock import DAY, isoformat
 from musicsvc.store.engine.store import Store
@@ -132,7 +132,7 @@ def disk(checkout: Checkout, folder: Path, plays: int, albums: int, *, postgres:
             return harness.disk_bytes(harness.database(checkout, folder, world, *arguments, url=url)) / 1e6
 
     catalog = megabytes("catalog", albums) - megabytes("small")
-    recorded = megabytes("figures", plays) - megabytes("figures", 0)
+    recorded = megabytes("figures", plays) - megabytes("figures", plays, 0, TRACKS_AN_ARTIST, "unplayed")
     name = checkout.label("PostgreSQL" if postgres else "SQLite")
     print(f"{name}: {5 * albums:,} tracks take {catalog:,.0f} MB, {plays:,} plays take {recorded:,.0f} MB")
 

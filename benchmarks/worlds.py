@@ -117,28 +117,35 @@ def _playlist(tracks: Sequence[int], caller: Any, number: float) -> int:
 # Figures: track 1 is the most played one, artist 1 has 50 of the 200 most played tracks.
 
 ARTISTS_IN_TURN, TRACKS_AN_ARTIST, TRACKS_AN_ALBUM = 4, 50, 10
-FIGURE_TRACKS, FIGURE_LISTENERS, FIGURE_DAYS = 100_000, 200_000, 365
+FIGURE_TRACKS, FIGURE_DAYS = 100_000, 365
+LISTENERS_A_TRACK = 2
 LENGTH = 200_000  # milliseconds, of every track
 BATCH = 50_000
-FANS = 2_000  # accounts that like and follow
+TRACKS_A_FAN = 50  # fans are accounts that like and follow
 RELEASED_DAYS = 45  # before today: all albums, so that releases can be compared
 
 
-def figures(store: Store, count: int, gap: int = 0, tracks_an_artist: int = TRACKS_AN_ARTIST) -> Made:
-    """Plays of 100,000 tracks (Zipf) by 200,000 listeners in order of time: a year until now or `gap` days ago."""
-    made = store.write(partial(label, tracks_an_artist)).result()
-    stream = Stream(count, FIGURE_DAYS * DAY, gap * DAY)
-    for _ in range(count // BATCH):
-        store.write(partial(record, stream.batch(BATCH))).result()
+def figures(
+    store: Store, count: int, gap: int = 0, tracks_an_artist: int = TRACKS_AN_ARTIST, unplayed: str = ""
+) -> Made:
+    """Plays of 100,000 tracks (Zipf) by 200,000 listeners in order of time: a year until now or `gap` days ago.
+
+    There are no more tracks than plays. `unplayed`: none is played.
+    """
+    tracks = min(count, FIGURE_TRACKS)
+    made = store.write(partial(label, tracks_an_artist, tracks)).result()
+    stream = Stream(count, FIGURE_DAYS * DAY, gap * DAY, tracks=tracks)
+    for start in range(0, 0 if unplayed else count, BATCH):
+        store.write(partial(record, stream.batch(min(BATCH, count - start)))).result()
     return made
 
 
 class Stream:
     """Plays of the last `span` microseconds except the last `gap`, in order of time."""
 
-    def __init__(self, count: int, span: int, gap: int, seed: int = 1) -> None:
+    def __init__(self, count: int, span: int, gap: int, seed: int = 1, tracks: int = FIGURE_TRACKS) -> None:
         self._chance = random.Random(seed)
-        self._tracks = range(1, FIGURE_TRACKS + 1)
+        self._tracks = range(1, tracks + 1)
         self._weights = list(accumulate(1 / rank for rank in self._tracks))
         self._step = (span - gap) // max(1, count)
         self._now = NOW - span
@@ -149,7 +156,7 @@ class Stream:
 
     def _play(self, track: int) -> ingest.PlayRow:
         self._now += self._step
-        listener = 1 + int(self._chance.random() * FIGURE_LISTENERS)
+        listener = 1 + int(self._chance.random() * len(self._tracks) * LISTENERS_A_TRACK)
         lasted = (self._now // SLOT * 7_919 + listener * 104_729) % (LENGTH * 11 // 10)
         return ingest.PlayRow(self._now // SLOT, track, listener, b"", self._now, lasted, 0)
 
@@ -162,11 +169,11 @@ def record(rows: Sequence[ingest.PlayRow]) -> int:
     return taken
 
 
-def label(tracks_an_artist: int) -> tuple[str, str]:
+def label(tracks_an_artist: int, count: int = FIGURE_TRACKS) -> tuple[str, str]:
     manager = users.create("manager@label.test", api_access=True, now=NOW)
     api_access.grant(manager, plays=True, now=NOW)
-    fans = [users.create(f"p{number}@label.test", now=NOW).id for number in range(FANS)]
-    tracks = range(1, FIGURE_TRACKS + 1)
+    fans = [users.create(f"p{number}@label.test", now=NOW).id for number in range(count // TRACKS_A_FAN)]
+    tracks, listeners = range(1, count + 1), count * LISTENERS_A_TRACK
     artists = {each: artist_of(each, tracks_an_artist) for each in tracks}
     on = {each: _album_of(each, tracks_an_artist) for each in tracks}
     albums = {on[each]: artists[each] for each in tracks}
@@ -179,9 +186,9 @@ def label(tracks_an_artist: int) -> tuple[str, str]:
     add(TrackArtist, "track artist position", ((*pair, 0) for pair in artists.items()))
     add(models.Follow, "follower followed created_at", ((each, manager.id, NOW) for each in fans))
     add(models.TrackLike, "track user created_at", ((n, each, NOW) for n in tracks[:100] for each in fans[n % 2 :: 2]))
-    add(models.Listener, "id key", ((n, f"opaque:benchmark {n}") for n in range(1, FIGURE_LISTENERS + 1)))
+    add(models.Listener, "id key", ((n, f"opaque:benchmark {n}") for n in range(1, listeners + 1)))
     if not is_sqlite():  # its sequence does not notice ids that are given
-        sql.fetch("SELECT setval('listener_id_seq', ?)", FIGURE_LISTENERS)
+        sql.fetch("SELECT setval('listener_id_seq', ?)", listeners)
     engagement_days.rebuild({(each.kind, each.subject) for each in engagement_days.wrong()})
     return _token(manager), sessions.create(manager, address="127.0.0.1", agent="benchmark", now=NOW)
 

@@ -49,6 +49,11 @@ WRITTEN = "peers"
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 
+@pytest.fixture(autouse=True)
+def in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 def run(*line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *line], capture_output=True, encoding="utf-8", timeout=600, check=False)
 
