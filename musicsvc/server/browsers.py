@@ -24,6 +24,7 @@ VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
 NONCE_BYTES = 16
 NOTICE_SECONDS = 60
 LONGEST_NOTICE = 3_000  # of a cookie; two names of 255 characters fit
+CUT = 500  # characters of a longer notice, which proxies and browsers would refuse
 FOREIGN = "The form was sent from another site. Open the page on this site and send the form again."
 EXPIRED = "The form has expired. Open the page again and send the form once more."
 
@@ -78,8 +79,10 @@ class Browser:
         self.cookies.append(self._cookie(COOKIE, value or "", "" if value else "; Max-Age=0"))
 
     def leave_notice(self, text: str) -> None:
-        """Store a message in the browser, to be shown on the next page."""
-        value = urlsafe_b64encode(json.dumps(text, ensure_ascii=False).encode()).decode()
+        """Store a message in the browser, to be shown on the next page. Cuts it if it is too long."""
+        value = _spell(text)
+        if len(value) > LONGEST_NOTICE:
+            value = _spell(f"{text[:CUT]}…")
         self.cookies.append(self._cookie(NOTICE, value, f"; Max-Age={NOTICE_SECONDS}"))
 
     def take_notice(self) -> str | None:
@@ -106,6 +109,10 @@ def read(cookies: Mapping[str, str], mark: str, *, secure: bool) -> tuple[str | 
     prefix = HOST_ONLY if secure else ""
     value = cookies.get(prefix + COOKIE + mark)
     return value if value and VALUE.fullmatch(value) else None, _notice(cookies.get(prefix + NOTICE + mark))
+
+
+def _spell(notice: str) -> str:
+    return urlsafe_b64encode(json.dumps(notice, ensure_ascii=False).encode()).decode()
 
 
 def _notice(text: str | None) -> str | None:

@@ -1,6 +1,7 @@
 """An artist that is several is split by a page that shows first what its parts get."""
 
 from typing import Any
+import re
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -64,6 +65,16 @@ async def test_a_page_shows_the_parts_and_what_they_get_and_its_button_splits(pe
     assert person.do(lambda _: [*mine.tuples()]) == [("Bob",), ("Ann",)]
     in_another_tab = page.forms[PATH] | {"artist": both, "form_token": await person.browser.form_token()}
     assert (await person.browser.post(PATH, in_another_tab)).status == 404
+
+
+@on_shared_loop
+async def test_many_long_names_are_cut_in_the_sentence_that_says_what_was_done(person: Person) -> None:
+    both = person.do(lambda user: duo(user.id))
+    parts = "\n".join(f"{number} {'𝄞' * 250}" for number in range(10, 60))
+    answer = await person.browser.post(PATH, {"artist": both, "into": parts})
+    assert (answer.status, len(answer.headers["Set-Cookie"]) < 3_100) == (303, True)
+    shown = (await get(person, "/insights/artists")).text
+    assert re.search("Ann & Bob is split into 10 𝄞{250}, 11 𝄞{200,249}…", shown)
 
 
 @on_shared_loop
