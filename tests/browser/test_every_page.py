@@ -17,7 +17,9 @@ from tests.support.sample_pages import Sample
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 WINDOWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (390, "dark"))
+NARROW = (640, 320)  # a window of 1280 at 200 %, the narrowest telephone
 FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+MARGIN = "document.querySelector('main').firstElementChild.getBoundingClientRect().left"
 LEFT_OUT = {"/insights/track/{id}/realtime", "/import/{id}/refused.csv"}  # a part of another page, a download
 SHOWN = [each for each in ROUTES if each.family is Family.PAGE and each.method == "GET" and each.path not in LEFT_OUT]
 PAGES = [each for each in SHOWN if not each.path.endswith("/csv")]
@@ -36,6 +38,10 @@ def check(window: Visit, path: str, axe: str, *, errors: Sequence[str] = ()) -> 
         window.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         until(lambda: window.page.evaluate(FITS))  # charts follow the width of the window
         assert (path, width, window.violations(axe)) == (path, width, [])
+    for width in NARROW:
+        window.page.set_viewport_size({"width": width, "height": 900})
+        until(lambda: window.page.evaluate(FITS))
+        assert window.page.evaluate(MARGIN) > 0
     assert (path, window.errors, window.foreign) == (path, [*errors], [])
 
 

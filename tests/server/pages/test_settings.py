@@ -51,7 +51,8 @@ async def test_a_form_keeps_what_was_typed_and_names_the_errors(shared: Shared, 
     page = text(answer)
     assert answer.status == 422
     assert "Please correct the marked fields." in page
-    assert 'value="taken@new.test" required aria-invalid="true" aria-describedby="email-error"' in page
+    assert 'value="taken@new.test" required aria-invalid="true" autofocus aria-describedby="email-error"' in page
+    assert re.findall(r'<input id="(\w+)"[^>]* autofocus', page) == ["email", "password"]  # of these, the first gets it
     assert '<small class="error" id="email-error">The email has already been taken.</small>' in page
     assert "The password must have 8 to 128 characters." in page
     assert "short1" not in page

@@ -1,7 +1,7 @@
 """An artist that is several is split by a page that shows first what its parts get."""
 
-from typing import Any
 import re
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
