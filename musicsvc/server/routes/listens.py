@@ -14,7 +14,7 @@ ROUTES: tuple[Route, ...] = (
           docs=UNDOCUMENTED),
     Route("POST", f"{LISTENS}submit-listens", listens.submit, Access.LISTENER, family=Family.LISTENS, body=ListensIn,
           docs=UNDOCUMENTED, cost=Cost(counters_only=True, prepare=listens.match)),
-    Route("GET", PENDING, listens.index, answer=Paged[PendingListens], docs=EXTENSION),
+    Route("GET", PENDING, listens.index, answer=Paged[PendingListens], docs=EXTENSION, cost=Cost(current=True)),
     Route("DELETE", f"{PENDING}/{{id}}", listens.dismiss, find=pending.find_own, private=True, answer=Success,
           docs=EXTENSION),
     Route("POST", f"{PENDING}/{{id}}", listens.name, find=pending.find_own, private=True, answer=Success,

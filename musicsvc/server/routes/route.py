@@ -178,6 +178,7 @@ class Cost:
     - `settles`: what the client reads after the response is at least as new, whatever process answers.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
+    - `current`: no response is cached, because it shows what a request with `counters_only` has written.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
       Before `prepare`, the object of the path is looked up, so that a path without one costs no slow work.
     - `tally`: returns numbers for metrics, by name, from the handler's result.
@@ -190,6 +191,7 @@ class Cost:
     settles: bool = False
     nests_tracks: bool = False
     counters_only: bool = False
+    current: bool = False
     probe: Probe | None = None
     prepare: Callable[..., Any] | None = None
     render: Callable[..., Any] | None = None
@@ -278,7 +280,7 @@ class Route:
         self.heavy = slow or cost.prepare is not None or cost.render is not None
         reads = self.method in SAFE and self.family is Family.GENERAL and cost.runs is Runs.BRIEFLY and not self.heavy
         # What a replica has read is older than the versions of tables that a cached response is compared with.
-        repeatable = not cost.replica and (self.subject is None or not self.subject.depends_on_time)
+        repeatable = not (cost.replica or cost.current) and (self.subject is None or not self.subject.depends_on_time)
         # Whether equal requests have equal responses until a write.
         self.cacheable = reads and repeatable and CACHEABLE.issuperset(names)
 

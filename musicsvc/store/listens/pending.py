@@ -59,24 +59,33 @@ def find_own(entry_id: int, *, actor: Caller) -> int:
 
 
 def dismiss(names: int | None, *, actor: Caller) -> None:
-    """Dismiss the listens of one entry of the actor or, with None, of all. They keep their half minutes and places."""
+    """Dismiss the listens of one entry of the actor or, with None, of all. They keep their half minutes and places.
+
+    Raises NotFound if the listens of the entry have been counted or dismissed since it was found.
+    """
     which = [PendingListen.user == actor.user_id, PendingListen.counted_for.is_null()]
     if names is not None:
         which.append(PendingListen.names == names)
     texts = dict.fromkeys(("release", "isrc", "external_id")) | dict.fromkeys(("artist", "title"), "")
-    PendingListen.update(counted_for=0, **texts).where(*which).execute()
+    dismissed = PendingListen.update(counted_for=0, **texts).where(*which).execute()
+    if names is not None and not dismissed:
+        raise NotFound(NO_ENTRY)
 
 
 def name(names: int, track: int, *, actor: Caller, now: int) -> None:
     """Count the listens of one entry of the actor as plays of a track, which must exist.
 
     Of many, the job that counts listens (`resolving.advance`) counts the rest, which have the negative id of the track.
+    Raises NotFound if the listens have been counted or dismissed since the entry was found.
     """
     sql.lock(resolving.LOCK)
     counting.share()
     listen = PendingListen
     some = waiting(actor.user_id).select(listen.id).where(listen.names == names).limit(NAMED_AT_ONCE)
-    resolving.count({each: track for (each,) in some.tuples().iterator()}, now)
+    named = {each: track for (each,) in some.tuples().iterator()}
+    if not named:
+        raise NotFound(NO_ENTRY)
+    resolving.count(named, now)
     of_entry = listen.user == actor.user_id, listen.names == names, listen.counted_for.is_null()
     listen.update(counted_for=-track).where(*of_entry).execute()
 

@@ -335,3 +335,11 @@ async def test_a_listen_of_a_day_whose_plays_were_deleted_is_dropped_and_counted
     make_track(store, "Morning", "Ann Example")
     await until(lambda: store.read(lambda: refusals.of_account(player.id)).result())
     assert (plays(store), await player.pending()) == ([], [])
+
+
+async def test_a_listen_waits_in_the_next_response_after_it_was_received(player: Player) -> None:
+    for number in range(1, 4):
+        assert (await player.send(body(listen("Nobody", f"Song {number}", HEARD - 60 * number)))).json == {
+            "status": "ok"
+        }
+        assert len(await player.pending()) == number

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from musicsvc.clock import DAY
+from musicsvc.errors import NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.listens import matching, pending, receiving, refusals, resolving
@@ -97,3 +98,16 @@ def test_dismissed_listens_go_when_no_repeat_is_accepted_any_more(store: Store, 
 
 def test_the_bounds_are_those_of_the_contract() -> None:
     assert (receiving.MOST_WAITING, resolving.MOST, resolving.KEPT) == (10_000, 1_000_000, 400 * DAY)
+
+
+def test_an_entry_that_is_dismissed_after_it_was_found_can_be_neither_named_nor_dismissed(
+    store: Store, people: list[Identity]
+) -> None:
+    ann = people[0]
+    hear(store, ann, heard())
+    dismiss = partial(pending.dismiss, matching.keys(heard())[0], actor=ann)
+    store.write(dismiss).result()
+
+    for unit in (dismiss, partial(pending.name, matching.keys(heard())[0], 1, actor=ann, now=NOW)):
+        with pytest.raises(NotFound):
+            store.write(unit).result()
