@@ -103,10 +103,11 @@ def paginator(listing: Listing[Any], data: list[JSON] | Members) -> JSON:
 def page_links(result: JSON, query: str) -> str:
     """Return the Link header of a response: the next and the previous page if it is a page of a list, or nothing.
 
-    `query`: that of the request, undecoded. The references have nothing else, so they hold below any base path.
+    `query`: that of the request, undecoded. The references have nothing else, so they hold below any base path. A
+    `;` is encoded, because clients such as httpx end the reference there.
     """
     page = next((part for part in result.values() if isinstance(part, dict) and "last_page" in part), None)
-    kept = quote(query, safe="!$&'()*+,-./:;=?@_~%", errors="surrogateescape")
+    kept = quote(query, safe="!$&'()*+,-./:=?@_~%", errors="surrogateescape")
     if page is None or len(kept) > LONGEST_QUERY:
         return ""
     number, last = page["current_page"], page["last_page"]

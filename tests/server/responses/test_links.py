@@ -41,7 +41,7 @@ def page(number: int, last: int) -> dict[str, Any]:
         ("page=2&perPage=5", 2, 3, '<?perPage=5&page=3>; rel="next", <?perPage=5&page=1>; rel="prev"'),
         ("page=9", 9, 3, '<?page=3>; rel="prev"'),
         ("q=a%20b+c&&p%61ge=2&x", 2, 2, '<?q=a%20b+c&x&page=1>; rel="prev"'),
-        ('q=<a>";&page=1', 1, 2, '<?q=%3Ca%3E%22;&page=2>; rel="next"'),
+        ('q=<a>";&page=1', 1, 2, '<?q=%3Ca%3E%22%3B&page=2>; rel="next"'),
         ("q=\udcc3\udca9\r\n", 1, 2, '<?q=%C3%A9%0D%0A&page=2>; rel="next"'),
         ("q=" + "x" * (LONGEST_QUERY - 1), 1, 2, ""),
     ],
