@@ -113,6 +113,8 @@ async def test_artists_are_assigned_one_by_one_and_all_together(office: Office) 
     assert "Trio" in await office.page("/admin/artists?manager=")
     found = await office.page(f"/admin/artists?q=solo {office.domain}")
     assert f'<a href="/admin/artists/{first}">Solo {office.domain}</a>' in found
+    beyond = await office.page(f"/admin/artists?q=solo {office.domain}&page=2")
+    assert ("There are no more rows." in beyond, "No artist has" in beyond) == (True, False)
     path = f"/admin/artists/{first}"
     unknown = text(await office.act(f"{path}/assign", 422, email="nobody@label.test"))
     assert "There is no account nobody@label.test." in unknown

@@ -1,15 +1,18 @@
-"""The page of an artist, album or track says how many plays were reported by the listeners' own accounts."""
+"""Pages show the listeners' own plays: how many of an artist, album or track there are, and listens without a track."""
 
 import re
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.accounts import tokens
-from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.store.listens import receiving
+from musicsvc.store.listens.matching import Listen
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, User
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 from tests.support.office import Office
-from tests.support.page_client import add_session, page_client
+from tests.support.page_client import add_session, page_client, text
 from tests.support.shared_server import on_shared_loop
+from tests.support.signed_in import Person
 
 SENTENCE = re.compile(r"<p><span data-own-plays>([^<]*)</span>([^<]*)</p>")
 
@@ -47,3 +50,23 @@ async def test_pages_say_how_many_plays_the_listeners_own_accounts_reported(offi
         assert await sentence("artist", "7-days") == [("3", told.format(11))]
         assert await sentence("album", "7-days") == [("2", told.format(8))]
         assert await sentence("track", "7-days") == [("1", told.format(3).replace("were", "was"))]
+
+
+@on_shared_loop
+async def test_titles_that_players_make_up_are_cut_where_no_track_has_a_longer_name(developer: Person) -> None:
+    value, now = developer.token(scope=tokens.LISTEN)[1], developer.shared.clock.now()
+
+    def hear(_: User) -> None:
+        actor = tokens.identify(tokens.digest(value))
+        assert actor is not None
+        heard = [Listen(now - MINUTE, *(sign * 9_000 for sign in "ATR")), Listen(now - DAY, "Solo", "M" * 255)]
+        receiving.receive(heard, [None, None], now=now, actor=actor, accepted=True, daily=600)
+
+    developer.do(hear)
+    shown = text(await developer.browser.get("/settings/listens"))
+    for name in ("A", "T", "R"):
+        assert f"{name * 254}…" in shown
+        assert name * 255 not in shown
+    assert "M" * 255 in shown
+    beyond = text(await developer.browser.get("/settings/listens?page=9"))
+    assert 'There are no more rows. <a href="?page=1">First page</a>' in beyond
