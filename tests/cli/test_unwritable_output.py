@@ -25,7 +25,7 @@ FULL = Path("/dev/full")
 NO_SPACE = "Error: The output: No space left on device.\n"
 UNREAD = 141
 EXPORTS = tuple(
-    f"export {kind} --period 1-year --format {form}".split()
+    f"export {kind} --period 90-days --format {form}".split()
     for kind, form in (("tracks", "csv"), ("plays", "csv"), ("plays", "json"), ("albums", "parquet"), ("albums", "pdf"))
 )
 WITH_JSON = ("user list", "token list", "insights show artist 1", "doctor", "activity", "import catalog songs.csv")
