@@ -134,6 +134,7 @@ class Caller:
     run: str
     states: dict[Toggled, set[bool]]  # the possible states of a follow or a like
     patient: bool = False  # whether 503 is no fault
+    pause: float = 0.0  # seconds between two requests
     effects: list[Effect] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     _playlist: int = 0
@@ -142,7 +143,7 @@ class Caller:
     def work(self, connection: Asking, gone: threading.Event) -> None:
         """Send requests until the server is gone."""
         for turn in itertools.count():
-            if gone.is_set():
+            if gone.wait(self.pause):
                 connection.close()
                 return
             step = STEPS[(turn + self.number) % len(STEPS)]

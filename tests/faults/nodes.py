@@ -10,6 +10,7 @@ from tests.faults.callers import UNAVAILABLE, Account, Caller, Connection
 from tests.support.program import until
 
 CHECK_SECONDS = 0.05
+PAUSE = 0.02  # seconds between two requests of a client
 TOO_MANY = 429
 READS = (
     "albums",
@@ -159,7 +160,9 @@ class Traffic(Clients):
         super().__init__()
         self._balancer = balancer
         self._patient = patient
-        self.callers = [Caller(at, account, "load", {}, patient=patient) for at, account in enumerate(accounts)]
+        self.callers = [
+            Caller(at, account, "load", {}, patient=patient, pause=PAUSE) for at, account in enumerate(accounts)
+        ]
         self.odd: list[str] = []
         self.read = 0
         self._threads = [
@@ -187,7 +190,7 @@ class Traffic(Clients):
 
     def _read_over(self, client: Balanced, account: Account) -> None:
         for turn in count():
-            if self._gone.is_set():
+            if self._gone.wait(PAUSE):
                 return
             path = f"/api/v1/{READS[turn % len(READS)]}".format(artist=account.artist)
             try:

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.only_on("postgres")
 WAITING = "waiting up to 10 s for a free connection to the database\n"
 DATABASE = ("schema", "counts", "activity log")
 CALLERS, REVOKED = 8, 2
+PAUSE = 0.02  # seconds between two requests of a client
 COMMANDS = (("init",), ("db", "upgrade"), ("db", "check"), ("user", "list"), ("plays", "recount", "--check"))
 
 
@@ -135,7 +136,7 @@ class Load:
         with opening.connect(url) as store:
             self._accounts = store.write(lambda: callers.prepare(CALLERS + REVOKED, Clock().now())).result()
         states: list[dict[callers.Toggled, set[bool]]] = [{} for _ in range(CALLERS)]
-        self._callers = [Caller(at, self._accounts[at], "load", states[at]) for at in range(CALLERS)]
+        self._callers = [Caller(at, self._accounts[at], "load", states[at], pause=PAUSE) for at in range(CALLERS)]
         self._tokens = [account.token for account in self._accounts[CALLERS:]]
         self.reads: list[tuple[str, int]] = []
 
@@ -145,7 +146,7 @@ class Load:
 
     def _read(self, root: str, gone: threading.Event) -> None:
         for path in itertools.cycle(READS):
-            if gone.is_set():
+            if gone.wait(PAUSE):
                 return
             account = self._accounts[len(self.reads) % CALLERS]
             answer = ask(port(root), "GET", f"/api/v1/{path.format(artist=account.artist)}", account.token)
