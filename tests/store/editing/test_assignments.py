@@ -1,5 +1,6 @@
 """Artists that change their manager take their plays and likes along, and a recount finds the same figures."""
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.clock import DAY
+from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import tracks
 from musicsvc.store.editing import assignments, deletions
@@ -17,6 +19,7 @@ from musicsvc.store.plays import periods
 from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import ACCOUNT, Subject
 from tests.conftest import NOW
+from tests.support.examples import examples
 from tests.support.listening_world import Catalog, catalog
 from tests.support.undoing import require_sound
 
@@ -55,12 +58,18 @@ def expected(made: Catalog, account: int) -> tuple[int, int, int, int]:
 
 
 @pytest.mark.slow
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, seed=some.integers(0, 9))
-def test_an_account_has_the_plays_of_its_artists(store: Store, steps: list[tuple[int, int]], seed: int) -> None:
+def test_an_account_has_the_plays_of_its_artists(
+    new_database: Callable[..., str], steps: list[tuple[int, int]], seed: int
+) -> None:
+    with opening.connect(new_database()) as store:
+        require_moves(store, steps, seed)
+
+
+def require_moves(store: Store, steps: list[tuple[int, int]], seed: int) -> None:
     made = store.write(partial(catalog, NOW)).result()
-    email = f"heir{made.manager.user_id}@label.test"
-    accounts = [made.manager.user_id, store.write(lambda: users.create(email, now=NOW).id).result()]
+    accounts = [made.manager.user_id, store.write(lambda: users.create("heir@label.test", now=NOW).id).result()]
     plays = made.draw(seed, 200, lambda chance: NOW - chance.randrange(400) * DAY)
     gifts = [[(made.tracks[number % 4], NOW - number * DAY) for number in range(count)] for count in (7, 5)]
     store.write(partial(made.add_plays, plays[:150])).result()
