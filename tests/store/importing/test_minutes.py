@@ -25,6 +25,7 @@ from musicsvc.store.plays import verify
 from musicsvc.store.plays.rollups import listeners
 from tests.conftest import NOW
 from tests.support.bounds import Bounds
+from tests.support.examples import examples
 from tests.support.history_files import write
 from tests.support.import_files import import_file, quiet
 from tests.support.plays_import import tally
@@ -268,7 +269,7 @@ PLAYS = some.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=PLAYS, shuffled=some.randoms())
 def test_however_plays_come_in_they_are_those_of_the_full_history(
     store: Store, imports: Import, drawn: list[tuple[str, int, int]], shuffled: Any
