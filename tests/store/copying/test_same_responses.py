@@ -39,8 +39,8 @@ from tests.support.shared_server import Shared
 
 MANAGER = 1
 SIZES = [
-    pytest.param(300, 20_000, marks=pytest.mark.slow, id="small"),
-    pytest.param(23_700, 1_000_000, marks=pytest.mark.long, id="large"),  # 28,000 tracks with those of other worlds
+    pytest.param(300, 20_000, 12, marks=pytest.mark.slow, id="small"),
+    pytest.param(23_700, 1_000_000, 24, marks=pytest.mark.long, id="large"),  # 28,000 tracks with those of other worlds
 ]
 BATCH = 50_000
 SPAN = 365 * DAY
@@ -69,10 +69,8 @@ MODELS = {"album": Album, "artist": Artist, "track": Track, "comment": Comment, 
 # Random values, cursors of a database, values of a token that was created, and times of use, which are written some
 # time after a request.
 CHANGING = re.compile(
-    rb'(?<=<code>)\w{4}(?=</code>)|(?<="last_four":)"\w{4}"'
-    rb'|msvc_\w{46}|(?<="token-value-label">)[0-9a-f-]{36}'
-    rb'|(?<=/password/)[\w-]{20,}|(?<=name="form_token" value=")\w+|(?<="last_used_at":)(?:null|"[^"]*")'
-    rb'|(?<="cursor":)"[\w-]+"'
+    rb'<code>\w{4}</code>|"last_four":"\w{4}"|msvc_\w{46}|"token-value-label">[0-9a-f-]{36}|/password/[\w-]{20,}'
+    rb'|name="form_token" value="\w+|"last_used_at":(?:null|"[^"]*")|"cursor":"[\w-]+"'
 )
 API_ROUTES = [route for route in TESTED_ROUTES if endpoint(route) not in APART]
 # Imports come last: the server checks uploaded files meanwhile, and PostgreSQL does not use the ids of a check again.
@@ -83,14 +81,14 @@ PAGE_ROUTES = sorted(
 
 
 @pytest.mark.only_on("postgres")
-@pytest.mark.parametrize(("tracks", "plays"), SIZES)
+@pytest.mark.parametrize(("tracks", "plays", "per_route"), SIZES)
 async def test_responses_are_the_same_on_every_copy(
-    template: databases.Template, tmp_path: Path, tracks: int, plays: int
+    template: databases.Template, tmp_path: Path, tracks: int, plays: int, per_route: int
 ) -> None:
     clock = MovableClock(NOW, speed=0)
     first = f"sqlite:///{tmp_path / 'first' / 'musicsvc.db'}"
-    requests = await create(first, tracks, plays, clock)
-    assert len(requests) >= 2_000
+    requests = await create(first, tracks, plays, per_route, clock)
+    assert len(requests) >= 1_500
     asked = {(each.method, each.path) for each in requests}
     assert len(ROUTES) <= len(asked)
     with databases.Maker(template, tmp_path) as maker:
@@ -108,7 +106,7 @@ async def test_responses_are_the_same_on_every_copy(
         assert differences(requests, expected, found) == []
 
 
-async def create(url: str, tracks: int, plays: int, clock: MovableClock) -> list[Sent]:
+async def create(url: str, tracks: int, plays: int, per_route: int, clock: MovableClock) -> list[Sent]:
     """Create a database with rows in every table, a catalog and plays. Return requests about it."""
     schema.create(url)
     every_table.fill_log(url)
@@ -116,7 +114,7 @@ async def create(url: str, tracks: int, plays: int, clock: MovableClock) -> list
         store.write(every_table.fill).result()
         fill(store, tracks, plays, manager=MANAGER, now=NOW)
         async with running(store, clock) as client:
-            return Corpus(Shared(client, store, clock), MANAGER, 24).requests
+            return Corpus(Shared(client, store, clock), MANAGER, per_route).requests
 
 
 async def responses(url: str, requests: list[Sent], clock: MovableClock) -> list[tuple[object, ...]]:
