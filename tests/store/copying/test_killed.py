@@ -17,7 +17,7 @@ from musicsvc.store.models import DroppedPlay, Listener, User
 from tests.support import databases, every_table
 from tests.support.program import Program, run
 
-MANY = 25_000  # rows, which are copied in several transactions
+MANY = 12_000  # rows, which are copied in several transactions
 
 
 @databases.prefilling
