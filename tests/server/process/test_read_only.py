@@ -214,7 +214,7 @@ def test_a_server_over_postgresql_that_may_write_to_its_data_folder_only(confine
     confined("user", "create", ANN, "--password-stdin", stdin="three romances")
     confined("access", "grant", ANN)
     (token,) = re.findall(r"msvc_\w+", confined("token", "create", ANN, "--name", "laptop"))
-    import_everything(confined)
+    confined("import", "catalog", str(write_catalogs(confined.folder)[0]), "--user", ANN)
     serve_everything(confined, token)
     assert confined.temporary() == []
     confined.variables["MUSICSVC_DATA_DIR"] = "/musicsvc-data"
