@@ -40,10 +40,9 @@ TIMES = some.builds(
     lambda day, half, at: NOON - day * DAY + half * SLOT + at * SECOND,
     some.integers(0, 1), some.integers(0, 7), some.sampled_from([0, 0, 9]),
 )  # fmt: skip
-OWN = some.builds(
-    ReportedPlay, some.integers(1, 2), TIMES, some.none(), some.none(), some.sampled_from([None, None, "x", "y", "z"])
-)
-OTHERS = some.builds(ReportedPlay, some.just(1), TIMES, some.just("a"), some.none(), some.none())
+REPORTED = partial(some.builds, ReportedPlay, platform=some.none(), names=some.none())
+OWN = REPORTED(some.integers(1, 2), TIMES, some.none(), some.none(), some.sampled_from([None, None, "x", "y", "z"]))
+OTHERS = REPORTED(some.just(1), TIMES, some.just("a"), some.none(), some.none())
 WITHDRAWAL = some.integers(1, 2)  # of this track
 STEPS = some.lists(some.lists(OWN | OTHERS, min_size=1, max_size=12) | WITHDRAWAL, min_size=1, max_size=6)
 

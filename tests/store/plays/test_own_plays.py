@@ -29,8 +29,9 @@ from tests.support.rolled_back import rolled_back
 SLOT_START = NOW // SLOT * SLOT
 TIMES = [SLOT_START - at * 10 * SECOND for at in range(1, 13)] + [NOW - 14 * DAY, NOW - 14 * DAY - 1]
 IDS = some.sampled_from([None, None, None, "x", "y", "z"])
-OWN = some.builds(ReportedPlay, some.integers(1, 3), some.sampled_from(TIMES), some.none(), some.none(), IDS)
-OTHERS = some.builds(ReportedPlay, some.just(1), some.sampled_from(TIMES), some.just("a"), some.none(), some.none())
+REPORTED = partial(some.builds, ReportedPlay, platform=some.none(), names=some.none())
+OWN = REPORTED(some.integers(1, 3), some.sampled_from(TIMES), some.none(), some.none(), IDS)
+OTHERS = REPORTED(some.just(1), some.sampled_from(TIMES), some.just("a"), some.none(), some.none())
 BATCHES = some.lists(some.lists(OWN | OTHERS, min_size=1, max_size=12), min_size=1, max_size=5)
 
 
