@@ -3,6 +3,9 @@
 Such a row is the play of its track and listener that began in the minute from the row's time: the first for which no
 other row of the file stands. If there is none, the row is stored with its own time, until a row of that play, with its
 full time, replaces it. `matching.stored_hash` tells stored plays of such rows from others.
+
+The primary key decides on repeats for all plays, by their tracks (`ingest.record`). What is found here is found before:
+the names of a row may mean another track than when its file was imported first, or none, which would be created.
 """
 
 from collections import defaultdict
