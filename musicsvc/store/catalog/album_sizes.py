@@ -49,12 +49,16 @@ class AlbumSize(NamedTuple):
 
     @property
     def excess(self) -> str:
-        """An error message if the album has too many tracks or JSON bytes, else an empty string."""
-        if self.tracks > MOST_TRACKS:
-            return f"An album holds at most {MOST_TRACKS:,} tracks."
-        if self.bytes > LARGEST_ALBUM:
-            return f"An album with its tracks takes at most {LARGEST_ALBUM // 1024} KiB as JSON."
-        return ""
+        return excess_of(self.tracks, self.bytes)
+
+
+def excess_of(tracks: int, size: int) -> str:
+    """Return an error message if an album has too many tracks or JSON bytes (`size`), else an empty string."""
+    if tracks > MOST_TRACKS:
+        return f"An album holds at most {MOST_TRACKS:,} tracks."
+    if size > LARGEST_ALBUM:
+        return f"An album with its tracks takes at most {LARGEST_ALBUM // 1024} KiB as JSON."
+    return ""
 
 
 def measure(album_ids: Collection[int]) -> dict[int, AlbumSize]:

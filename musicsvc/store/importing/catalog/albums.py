@@ -23,6 +23,8 @@ from musicsvc.store.models import Album, AlbumArtist, Track
 
 OF_ROW = (*OF_BOTH, *OF_ALBUM)
 FIELDS = ("name", *OF_ROW)
+EMPTY = dict.fromkeys(FIELDS)
+EMPTY_SIZE = Size(bytes=album_sizes.EMPTY_ALBUM)
 BITS = {name: 1 << place for place, name in enumerate(FIELDS)}
 LED = 1 << 29  # a bit of Item.given: a row has named the artists that come first on the album
 COLUMNS = [getattr(Album, name) for name in ("id", "external_id", *FIELDS)]
@@ -116,10 +118,7 @@ class Albums(Index):
         if album is not None and former:
             return AlbumOffer(album, UNCHANGED, {}, former=True)
         if album is None:
-            empty = dict.fromkeys(FIELDS) | {"artists": {}}
-            album = Item(
-                next(self._ids), empty, row.album_external_id, new=True, size=Size(bytes=album_sizes.EMPTY_ALBUM)
-            )
+            album = Item(next(self._ids), {**EMPTY, "artists": {}}, row.album_external_id, new=True, size=EMPTY_SIZE)
         name, values = album.values["name"], row.of_album
         if row.album_external_id or name is None or name_key(name) != name_key(row.album or ""):
             name = row.album
@@ -132,7 +131,8 @@ class Albums(Index):
         album = offer.album
         album.take(offer.fields)
         album.add("artists", offer.fresh)
-        moved = not offer.former and self._put_first(album, self._artists.of(row.album_artists))
+        named = bool(row.album_artists) and not offer.former
+        moved = named and self._put_first(album, self._artists.of(row.album_artists))
         altered = bool(offer.fields.changes or offer.fresh or moved)
         self.count(album, altered=altered)
         if altered:
@@ -140,7 +140,7 @@ class Albums(Index):
 
     def _put_first(self, album: Item, artists: Sequence[int]) -> bool:
         """Put these artists first, unless an earlier row of the import has. Return True if any moved."""
-        if not artists or album.given & LED:
+        if album.given & LED:
             return False
         album.given |= LED
         before = list(album.values["artists"])
@@ -164,7 +164,7 @@ class Albums(Index):
                 Album.update(**changes).where(Album.id == album.id).execute()
             if album.order_before is not None:
                 reorder(album.id, album.values["artists"])
-        changed = {album.id: album.changes(artists=[*album.added.get("artists", ())]) for album in old}
+        changed = {album.id: album.changes(artists=[*album.fresh("artists")]) for album in old}
         runs.changed(scope.run, Album, changed)
         bulk.insert(AlbumArtist, ("album", "artist", "position"), [link for album in altered for link in _links(album)])
 
@@ -209,5 +209,5 @@ def _upc(album: Item) -> str | None:
 
 
 def _links(album: Item) -> Iterator[tuple[int, int, int]]:
-    added = album.added.get("artists", ())
+    added = album.fresh("artists")
     return ((album.id, artist, at) for at, artist in enumerate(album.values["artists"]) if artist in added)

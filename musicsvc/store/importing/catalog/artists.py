@@ -54,18 +54,19 @@ class Artists:
 
     def need(self, row: CatalogRow) -> None:
         """Count the artists that the row names, and create those of them that are missing."""
-        for artist, name in {self._ids[name][0]: name for name in (*row.album_artists, *row.artists)}.items():
-            if artist in self._missing:
-                self._missing.remove(artist)
-                self._made[artist] = name
-                self._counts.new += 1
-            else:
-                self._counts.repeated += 1
+        names = (*row.album_artists, *row.artists) if row.album_artists else row.artists
+        named = {self._ids[name][0]: name for name in names}
+        self._counts.repeated += len(named)
+        for artist in self._missing.intersection(named):
+            self._missing.remove(artist)
+            self._made[artist] = named[artist]
+            self._counts.new += 1
+            self._counts.repeated -= 1
 
     def size(self, ids: Collection[int]) -> int:
         """Return the bytes that artists take in the JSON of an album or track."""
         sizes = self._sizes
-        if missing := {*ids}.difference(sizes):
+        if missing := [each for each in ids if each not in sizes]:
             others = [each for each in missing if each not in self._names]
             for artist_id, name, image in _by_id(others) if others else ():
                 self._names[artist_id], self._images[artist_id] = name, image

@@ -11,7 +11,6 @@ import orjson
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import divide_rules, users
 from musicsvc.store.catalog import album_sizes
-from musicsvc.store.catalog.album_sizes import AlbumSize
 from musicsvc.store.catalog.identifiers import UPC_DIGITS
 from musicsvc.store.editing import twins
 from musicsvc.store.editing.twins import OtherManagers
@@ -73,7 +72,7 @@ class Catalog(Kind[CatalogRow]):
         albums = Albums(self._albums, batch, artists, scope)
         tracks = Tracks(self._tracks, batch, artists, scope)
         albums.load_others(track.values["album"] for track in tracks.items.values())
-        outcome = Outcome()
+        outcome, notes = Outcome(), list[str]()
         for place, row in enumerate(batch):
             named = albums.compare(row) if row.album else None
             try:
@@ -89,12 +88,12 @@ class Catalog(Kind[CatalogRow]):
             tracks.take(row, offer)
             for album, size in sizes.items():
                 albums.items[album].size = size
-            if row.notes:
-                outcome.notes.update(row.notes)
+            notes += row.notes
             of_album = () if named is None else named.fields.differs
             if of_album or offer.fields.differs:
                 outcome.left_out += rows.differing(row, offer.fields.differs, of_album)
-                outcome.notes["differing"] += any(name in rows.OF_BOTH for name in of_album)
+                notes += ["differing"] * any(name in rows.OF_BOTH for name in of_album)
+        outcome.notes.update(notes)
         outcome.counts["artists"], outcome.artists = artists.save(scope.run, scope.now)
         albums.save()
         outcome.counts |= {"genres": tracks.save(), "albums": albums.counts, "tracks": tracks.counts}
@@ -155,7 +154,7 @@ def _require_room(
             size = sizes.get(home, album.size)
             sizes[home] = size.plus(sign, sign * (values["image"] is None), sign * more)
     for album_id, size in sizes.items():
-        excess = AlbumSize(size.tracks, size.bytes).excess
+        excess = album_sizes.excess_of(size.tracks, size.bytes)
         album = named.album if named is not None and album_id == mine else albums[album_id]
         # An album that is too large already may stay as it is.
         if excess and (size.tracks > album.size.tracks or size.bytes > album.size.bytes):

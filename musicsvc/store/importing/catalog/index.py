@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing.runs import ADDED, Changes
 
+NONE: Mapping[Any, Any] = {}
 COUNTED = 1 << 30  # a bit of Item.given: the item has been counted
 Key = tuple[Any, ...]
 
@@ -15,7 +16,7 @@ Key = tuple[Any, ...]
 class Offer(NamedTuple):
     """The values of a row for an item: the changed fields, those that contradict an earlier row, and a bit mask."""
 
-    changes: dict[str, Any]
+    changes: Mapping[str, Any]
     differs: Sequence[str]
     given: int  # of all fields for which the row has a value
 
@@ -47,8 +48,8 @@ class Item:
     new: bool = False
     given: int = 0  # bit mask of the fields that rows of this import have set
     name_key: Key = ()  # identifies the item in rows without an external id
-    before: dict[str, Any] = field(default_factory=dict)  # the values of the changed fields before this batch
-    added: dict[str, dict[Any, Any]] = field(default_factory=dict)  # artists of an album, genres and tags of a track
+    before: dict[str, Any] = field(default_factory=dict)  # the values of changed fields before, unless it is new
+    added: dict[str, dict[Any, Any]] = field(default_factory=dict)  # artists, genres and tags, unless it is new
     order_before: list[int] | None = None  # the artists of the album before this batch, if their order has changed
     size: Size = NO_SIZE  # of an album
 
@@ -57,37 +58,41 @@ class Item:
 
         `bits`: those of the fields in a bit mask.
         """
+        given = sum(map(bits.__getitem__, offered))
+        if self.new and not self.given:
+            return Offer(offered, (), given)
         changes: dict[str, Any] = {}
         differs: list[str] = []
-        values, set_before, given = self.values, self.given, 0
-        for name, value in offered.items():
-            if value is None:
-                continue
-            bit = bits[name]
-            given |= bit
-            if values[name] != value:
-                if set_before & bit:
-                    differs.append(name)
-                else:
-                    changes[name] = value
+        if not offered.items() <= self.values.items():  # most rows of known items change nothing
+            for name, value in offered.items():
+                if self.values[name] != value:
+                    if self.given & bits[name]:
+                        differs.append(name)
+                    else:
+                        changes[name] = value
         return Offer(changes, differs, given)
 
     def take(self, offer: Offer) -> None:
         self.given |= offer.given
-        for name in offer.changes:
+        for name in () if self.new else offer.changes:
             self.before.setdefault(name, self.values[name])
         self.values.update(offer.changes)
 
-    def lacks(self, name: str, members: Mapping[Any, Any]) -> dict[Any, Any]:
+    def lacks(self, name: str, members: Mapping[Any, Any]) -> Mapping[Any, Any]:
         """Return the artists, genres or tags (`name`) that the album or track lacks."""
         present = self.values[name]
-        return {key: value for key, value in members.items() if key not in present}
+        return {key: value for key, value in members.items() if key not in present} if present else members
 
     def add(self, name: str, fresh: Mapping[Any, Any]) -> None:
         """Add artists, genres or tags (`name`) that the album or track lacks."""
         if fresh:
             self.values[name] |= fresh
-            self.added.setdefault(name, {}).update(fresh)
+            if not self.new:
+                self.added.setdefault(name, {}).update(fresh)
+
+    def fresh(self, name: str) -> Mapping[Any, Any]:
+        """Return the artists, genres or tags (`name`) that the batch adds."""
+        return self.values[name] if self.new else self.added.get(name, NONE)
 
     def changes(self, **added: list[int]) -> Changes:
         """Return the old and new values of changed fields, and the ids in `added`, as stored to undo the import.
@@ -101,8 +106,8 @@ class Item:
 
     @property
     def altered(self) -> bool:
-        """True if the batch has changed a field or the order of artists, or added an artist, genre or tag."""
-        return bool(self.before or self.added or self.order_before is not None)
+        """True if the batch created it, changed a field or the order of artists, or added an artist, genre or tag."""
+        return bool(self.new or self.before or self.added or self.order_before is not None)
 
 
 class Index(ABC):

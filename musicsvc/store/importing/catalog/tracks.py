@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import genres, identifiers, merged
@@ -21,6 +22,8 @@ from musicsvc.store.plays import reattribution
 from musicsvc.wording import cut, quantity
 
 FIELDS = ("album", "name", *OF_TRACK)  # the columns of a track that a row fills
+VALUES = itemgetter(*FIELDS)
+EMPTY = {**dict.fromkeys(FIELDS), "artists": ()}
 BITS = {name: 1 << place for place, name in enumerate((*FIELDS, "artists"))}
 ISRC_TAKEN = "another track has this isrc"
 COLUMNS = [getattr(Track, name) for name in ("id", "external_id", *FIELDS)]
@@ -39,16 +42,17 @@ class Tracks(Index):
     """The tracks that the rows of a batch name."""
 
     def __init__(self, given: Mapping[int, int], rows: Sequence[CatalogRow], artists: Artists, scope: Scope) -> None:
-        super().__init__(given, by_name=any(not row.external_id for row in rows))
+        unnumbered = [row for row in rows if not row.external_id]
+        super().__init__(given, by_name=bool(unnumbered))
         self.left_out: list[LeftOutCell] = []
         self._artists = artists
         self._scope = scope
         self._named: list[str] = []  # the genres of all rows
         by_isrc = _by_isrc({row.isrc for row in rows if row.isrc}, scope)
         external_ids = {row.external_id for row in rows if row.external_id}
-        names = name_index.spellings({row.name for row in rows if not row.external_id})
+        names = name_index.spellings({row.name for row in unnumbered})
         formers = merged.find(TRACK, name=names, external_id=external_ids)
-        credited = {artist for row in rows if not row.external_id for artist in artists.of(row.artists)}
+        credited = {artist for row in unnumbered for artist in artists.of(row.artists)}
         others = {*by_isrc.values(), *(former.into for former in formers)}
         stored = [
             *(_by_external_id(external_ids, scope.user or 0) if external_ids else ()),
@@ -93,10 +97,10 @@ class Tracks(Index):
         if track is not None and former:
             return TrackOffer(track, UNCHANGED, {}, former=True)
         if track is None:
-            empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
-            track = Item(next(self._ids), empty, row.external_id, new=True)
+            track = Item(next(self._ids), {**EMPTY, "genres": {}, "tags": {}}, row.external_id, new=True)
         name = row.name if row.external_id or row.isrc else track.values["name"] or row.name
-        offer = track.compare({"album": album, "name": name, **row.of_track, "artists": artists}, BITS)
+        home = {} if album is None else {"album": album}
+        offer = track.compare({**home, "name": name, **row.of_track, "artists": artists}, BITS)
         return TrackOffer(track, offer, track.lacks("genres", row.genres) if row.genres else {})
 
     def take(self, row: CatalogRow, offer: TrackOffer) -> None:
@@ -137,7 +141,7 @@ class Tracks(Index):
         found = None if code is None else self.find(("isrc", code))
         return found if found is not None and found.values["isrc"] == code else None
 
-    def _fresh_tags(self, row: CatalogRow, track: Item) -> dict[str, None]:
+    def _fresh_tags(self, row: CatalogRow, track: Item) -> Mapping[str, None]:
         """Return the row's tags that the track lacks. Those beyond MOST_TAGS per track are left out."""
         lacking = track.lacks("tags", dict.fromkeys(row.tags))
         room = max(0, MOST_TAGS - len(track.values["tags"]))
@@ -159,14 +163,14 @@ class Tracks(Index):
             _link_artists(altered)
         _log_uncredited(old, self._scope)
         known = genres.find(list(set(self._named)))
-        fresh = dict.fromkeys(name for each in altered for name in each.added.get("genres", {}).values())
+        fresh = dict.fromkeys(name for each in altered for name in each.fresh("genres").values())
         genre_ids = genres.ensure(fresh)
-        links = [(each.id, genre_ids[slug]) for each in altered for slug in each.added.get("genres", ())]
+        links = [(each.id, genre_ids[slug]) for each in altered for slug in each.fresh("genres")]
         bulk.insert(TrackGenre, ("track", "genre"), links)
-        names = {name for each in altered for name in each.added.get("tags", ())}
+        names = {name for each in altered for name in each.fresh("tags")}
         former = genres.find(list(names), Tag)
         tag_ids = genres.ensure_tags(names)
-        links = [(each.id, tag_ids[name]) for each in altered for name in each.added.get("tags", ())]
+        links = [(each.id, tag_ids[name]) for each in altered for name in each.fresh("tags")]
         bulk.insert(TrackTag, ("track", "tag"), links)
         new_genres = sorted(genre_ids.keys() - known.keys())
         run = self._scope.run
@@ -177,9 +181,8 @@ class Tracks(Index):
         return Counts(new=len(new_genres), repeated=len(self._named) - len(new_genres))
 
     def _columns(self, track: Item) -> tuple[Any, ...]:
-        values = track.values | {"duration": track.values["duration"] or 0}
-        common = (track.id, track.external_id, self._scope.user or 0, self._scope.now)
-        return (*common, *map(values.__getitem__, FIELDS))
+        track.values["duration"] = track.values["duration"] or 0
+        return (track.id, track.external_id, self._scope.user or 0, self._scope.now, *VALUES(track.values))
 
 
 @compiled
@@ -255,12 +258,12 @@ def _link_artists(tracks: Sequence[Item]) -> None:
     links = [
         (track.id, artist, at)
         for track in tracks
-        if "artists" in track.before
+        if track.new or "artists" in track.before
         for at, artist in enumerate(track.values["artists"])
     ]
     bulk.insert(TrackArtist, ("track", "artist", "position"), links)
 
 
 def _changes(track: Item, genre_ids: Mapping[str, int], tag_ids: Mapping[str, int]) -> runs.Changes:
-    added = [genre_ids[slug] for slug in track.added.get("genres", ())]
-    return track.changes(genres=added, tags=[tag_ids[name] for name in track.added.get("tags", ())])
+    added = [genre_ids[slug] for slug in track.fresh("genres")]
+    return track.changes(genres=added, tags=[tag_ids[name] for name in track.fresh("tags")])
