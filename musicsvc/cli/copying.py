@@ -19,7 +19,7 @@ from musicsvc.store import opening
 from musicsvc.store.copying import compare as comparing
 from musicsvc.store.copying import copy as copying
 from musicsvc.store.copying import databases
-from musicsvc.store.engine.url import SQLITE, without_password
+from musicsvc.store.engine.url import SQLITE, path_of, without_password
 from musicsvc.wording import escape_controls, quantity
 
 VISIBLE = (
@@ -58,7 +58,8 @@ def copy(context: typer.Context, source: From, target: To, json: AsJson = False)
     While a server uses FROM, this copies most of it. Run it again with the server stopped to copy the rest.
     """
     session = Session.from_context(context)
-    if source == target:
+    one, other = (path.resolve() if (path := path_of(url)) else url for url in (source, target))
+    if one == other:
         raise Failure(f"FROM and TO are the same database: {_name(source)}.")
     began = session.clock.monotonic()
     with _side(session, source) as opened, progress.bar(session, "copy") as on_progress:

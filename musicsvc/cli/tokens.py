@@ -22,6 +22,8 @@ app = group(
     'token revoke 7 --reason "laptop lost"',
 )
 
+OPERATOR = "revoked by an operator"
+
 
 def token_json(token: models.Token, now: int) -> JSON:
     """Return a token as JSON for the output of `--json`, without the secret value."""
@@ -95,12 +97,12 @@ def list_(
 def revoke(
     context: typer.Context,
     token_id: TokenId,
-    reason: Annotated[str, option("TEXT", "The reason, shown by `token list`.")] = "revoked by an operator",
+    reason: Annotated[str, option("TEXT", "The reason, shown by `token list`.")] = OPERATOR,
     json: AsJson = False,
 ) -> None:
     """Revoke a token: requests with it answer 401 at once."""
     session, now = Session.begin(context)
-    token = session.write(lambda: tokens.revoke(token_id, reason, now=now), urgent=True)
+    token = session.write(lambda: tokens.revoke(token_id, reason.strip() or OPERATOR, now=now), urgent=True)
     message = f"Token {token.id} of {token.user.email} is revoked."
     output.print_result(session, message, token_json(token, now), json=json)
 

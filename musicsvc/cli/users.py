@@ -124,7 +124,8 @@ def suspend(
 ) -> None:
     """Suspend an account: requests with its tokens answer 403 at once."""
     session, now = Session.begin(context)
-    user = session.write(change(email, lambda user: users.suspend(user, now=now, reason=reason)), urgent=True)
+    given = (reason or "").strip() or None
+    user = session.write(change(email, lambda user: users.suspend(user, now=now, reason=given)), urgent=True)
     output.print_result(session, f"{user.email} is suspended.", user_json(user), json=json)
 
 

@@ -1,7 +1,6 @@
 """`musicsvc db copy` and `musicsvc db compare`, to SQLite and back to the database of the run."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -223,17 +222,23 @@ def test_a_password_is_read_from_a_file_and_refused_in_an_argument(bare: Run, el
 
 @pytest.mark.slow
 def test_a_target_that_is_in_use_or_another_copy_is_refused(
-    bare: Run, source: str, elsewhere: str, tmp_path: Path, new_database: Callable[..., str]
+    bare: Run, source: str, elsewhere: str, tmp_path: Path
 ) -> None:
     bare("init")  # has a secret of its own
     other = f"sqlite:///{tmp_path / 'folder' / 'musicsvc.db'}"
     with opening.connect(source):
         bare("db", "copy", source, elsewhere)
     assert "unfinished copy of another database" in bare("db", "copy", other, elsewhere, expect=1).stderr
-    empty = new_database()
-    with opening.connect(empty) as served:
+    with opening.connect(other) as served:
         served.read(lambda: fetch("SELECT 1")).result()
-        assert "is in use" in bare("db", "copy", source, empty, expect=1).stderr
+        assert "is in use" in bare("db", "copy", source, other, expect=1).stderr
     assert "same database" in bare("db", "copy", elsewhere, elsewhere, expect=1).stderr
+    link, backup = tmp_path / "link.db", tmp_path / "backup.db"
+    link.symlink_to(elsewhere)
+    assert "same database" in bare("db", "copy", elsewhere, str(link), expect=1).stderr
+    bare("user", "create", "ann@label.test")
+    bare("db", "backup", str(backup))  # a file without an activity log
+    assert "is not empty" in bare("db", "copy", source, str(backup), expect=1).stderr
+    assert not [each.name for each in tmp_path.iterdir() if each.name.startswith(("link-", "link.db.", "backup-"))]
     assert "There is no database" in bare("db", "copy", f"{elsewhere}.not", elsewhere, expect=1).stderr
     assert "unfinished copy" in bare("db", "compare", source, elsewhere, expect=1).stderr

@@ -124,10 +124,12 @@ def test_inspect_says_why_a_value_is_refused(run: Run, ask: Json, ada: str, stor
     assert inspected(second["token"]) is None
     run("access", "revoke", ada)
     assert inspected(second["token"]) == "The account has no API access."
-    run("user", "suspend", ada, "--reason", "asked to")
+    assert ask("user", "suspend", ada, "--reason", " ")["suspended_reason"] is None
     assert inspected(second["token"]) == "The account is suspended."
     run("token", "revoke", str(first["id"]), "--reason", "lost")
     for value in (first["token"], second["token"]):
         assert (inspected(value) or "").endswith(": lost.")
+    assert ask("token", "reinstate", str(first["id"]))["revoked_reason"] is None
+    assert ask("token", "revoke", str(first["id"]), "--reason", "")["revoked_reason"] == "revoked by an operator"
     too_long = run("token", "regenerate", str(first["id"]), "--overlap", "25h", expect=2)
     assert "for at most 24h" in too_long.stderr

@@ -97,6 +97,10 @@ def _create(url: str, log_file: Path | None) -> None:
                 is_begun = not have or (bool(history.missing(have)) and not User.select().exists())
             if not is_begun:
                 opened.require_current(finished=False)
+                with opened.translated(), bound(opened.main):
+                    is_copy = schema.unfinished_copy() is not None
+                if not is_copy:
+                    _require_empty(opened)  # before an activity log is created beside it
     if is_begun:
         schema.create(url)
     activity_log.create(url, log_file)
@@ -121,8 +125,10 @@ def _mark(source: CopiedDatabase, target: CopiedDatabase) -> None:
 
 def _require_empty(target: CopiedDatabase) -> None:
     for table in tables():
-        with bound(target.writer(table)):
-            if table.model not in FILLED and not table.is_empty():
+        if (database := target.database(table)) is None or table.model in FILLED:
+            continue
+        with target.translated(), bound(database):
+            if not table.is_empty():
                 raise Failure(
                     f"{target.name} is not empty: the table {table.name} has rows. Name an empty database. To see"
                     " whether it is a copy already, run: musicsvc db compare FROM TO"
