@@ -118,12 +118,19 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["postgres"] = node.config.stash[ADDRESS]
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the modules that mark nothing as slow, half of all, if only slow tests are to run."""
+    only_slow = config.option.markexpr == "slow" and collection_path.suffix == ".py"
+    return (only_slow and "slow" not in collection_path.read_text("utf-8")) or None
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """Import a share of the tests first in each worker of xdist, which then finds those of the others compiled."""
     given = getattr(session.config, "workerinput", None)
     if given is None or session.config.args != session.config.getini("testpaths"):
         return
-    for file in sorted(TESTS.rglob("test_*.py"))[int(given["workerid"][2:]) :: given["workercount"]]:
+    files = sorted(file for file in TESTS.rglob("test_*.py") if not pytest_ignore_collect(file, session.config))
+    for file in files[int(given["workerid"][2:]) :: given["workercount"]]:
         with suppress(Exception, pytest.skip.Exception):  # it is reported when pytest collects the file
             import_module(".".join(file.relative_to(TESTS.parent).with_suffix("").parts))
 
