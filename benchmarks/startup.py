@@ -88,8 +88,8 @@ def main() -> None:
         table = harness.Table("database", [*variants, "yardstick"], ratios, unit="CPU s", digits=2)
         for name, size in (("small", 0), (f"{given.gigabytes:g} GB", int(given.gigabytes * 1e9))):
             for ends in (signal.SIGTERM, signal.SIGKILL):
-                if re.search(given.only, name):
-                    measure(table, f"{name}, after {ends.name}", work(given, folder, size, ends), given.rounds)
+                if re.search(given.only, title := f"{name}, after {ends.name}"):
+                    measure(table, title, work(given, folder, size, ends), given.rounds)
 
 
 def compared(given: argparse.Namespace) -> list[Checkout]:

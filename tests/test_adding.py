@@ -32,7 +32,7 @@ def example(heading: str) -> str:
 def added(heading: str, folder: Path) -> Run:
     """Apply the example to a copy of the program with sample data. Return a function that runs its commands."""
     for part in ("musicsvc", "fixtures"):
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, folder / part)  # with its bytecode
     # Outside of a repository git does not look for one, wherever the folder is.
     environment = {
         **os.environ,  # noqa: TID251 - handed on
