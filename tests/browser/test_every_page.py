@@ -9,7 +9,9 @@ from musicsvc.clock import MovableClock
 from musicsvc.server.routes.route import Access, Family
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Token, User
 from tests.browser.visit import Visit
+from tests.rights.world import PASSWORD, PASSWORD_HASH
 from tests.support import sample_pages
 from tests.support.program import until
 from tests.support.sample_pages import Sample
@@ -56,3 +58,17 @@ def test_every_page_is_accessible_and_loads_nothing_from_elsewhere(
         check(signed_in, path, axe)
     missing = "error: Failed to load resource: the server responded with a status of 404 (Not Found)"
     check(signed_out, "/no/such/page", axe, errors=[missing])
+
+
+def test_a_double_click_creates_one_token(visit: Callable[..., Visit], demo_session: Sample, store: Store) -> None:
+    window, count = visit(), lambda: store.read(Token.select().count).result()
+    window.add_cookie("musicsvc", demo_session.session)
+    store.write(lambda: User.update(password_hash=PASSWORD_HASH).execute()).result()
+    window.page.goto("/settings/developers")
+    before, form = count(), window.page.locator("form[action$='/tokens']")
+    form.locator("[name=name]").fill("laptop")
+    form.locator("[name=password]").fill(PASSWORD)
+    form.locator("button").evaluate("button => { button.click(); setTimeout(() => button.click(), 40); }")
+    window.page.get_by_text("Your new token").wait_for()
+    window.page.wait_for_timeout(300)
+    assert count() == before + 1

@@ -13,3 +13,11 @@ document.addEventListener("click", async (event) => {
 
 // Buttons that copy are of no use without this script.
 for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+
+// A double click sends a form once: of two tokens that are created, the first would never be shown.
+const sent = new WeakMap();
+document.addEventListener("submit", (event) => {
+  const button = event.submitter ?? event.target;
+  if (event.timeStamp - sent.get(button) < 2000) event.preventDefault();
+  else sent.set(button, event.timeStamp);
+});
