@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from musicsvc import permissions
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store.engine.sql import current
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import describe
 from musicsvc.store.schema import schema
@@ -69,6 +71,18 @@ async def test_a_database_file_that_is_gone_is_503_until_it_is_back(
         assert [(await ready(anonymous)).status for _ in range(2)] == [200] * 2
     told = f"not ready: {file} was moved, replaced or deleted. Put it back and restart."
     assert [record.getMessage() for record in caplog.records] == [told, "ready again"]
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_database_that_may_not_be_read_any_more_is_not_called_moved(
+    anonymous: Client, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert (await ready(anonymous)).status == 200
+    monkeypatch.setattr(files, "identity", lambda _: None)  # the tests may be root, which may read everything
+    monkeypatch.setattr(permissions, "denial", lambda _: "The folder belongs to root.")
+    assert (await ready(anonymous)).status == 503
+    file = store.url.removeprefix("sqlite:///")
+    assert caplog.messages == [f"not ready: {file} cannot be opened. The folder belongs to root."]
 
 
 @pytest.mark.only_on("postgres")

@@ -267,6 +267,8 @@ class SqliteDatabase(APSWDatabase):
     def require_in_place(self) -> None:
         """Raise Unavailable if the database file was moved or replaced while open, because writes would be lost."""
         if identity(self.database) != self._identity:
+            if denied := permissions.denial(Path(self.database)):
+                raise Unavailable(here=CAUSES[apsw.CantOpenError].format(file=self.database, permissions=denied))
             raise Unavailable(here=f"{self.database} was moved, replaced or deleted. Put it back and restart.")
 
     def _connect(self) -> apsw.Connection:
