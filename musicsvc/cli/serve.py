@@ -76,6 +76,8 @@ def serve(  # noqa: PLR0917 - typer calls it by name
 
 def _serve(session: Session, options: dict[str, object]) -> None:
     settings = session.settings(options)
+    if (file := settings.activity.file) is not None and file.is_dir():
+        raise Failure(f"Setting activity.file: {file} is a folder. Name a file in it, such as {file / 'activity.db'}.")
 
     def check_database() -> None:
         _wait_for_database(session, settings)

@@ -114,6 +114,13 @@ def test_plain_base_paths_are_accepted(path: str) -> None:
     assert config.load(options={"server.base_path": path}).server.base_path == path
 
 
+def test_a_server_without_a_log_does_not_start(bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare("init")
+    monkeypatch.setenv("MUSICSVC_ACTIVITY__FILE", str(tmp_path))
+    line = bare("serve", "--port", "0", expect=1).stderr
+    assert line.startswith(f"Error: Setting activity.file: {tmp_path} is a folder. Name a file in it, such as")
+
+
 def test_an_unknown_variable_causes_one_warning(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     bare("init")
     monkeypatch.setenv("MUSICSVC_LIMIT__LOCAL", "true")
