@@ -12,7 +12,7 @@ from aiohttp.web import BaseRequest, StreamResponse
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
-from musicsvc.errors import Failure, Overloaded, TooMany, Unavailable
+from musicsvc.errors import Damaged, Failure, Overloaded, TooMany, Unavailable
 from musicsvc.server import request_id as request_ids
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.call import BUSY, CLIENT_CLOSED, Call, Exchange, Head, Observer
@@ -208,10 +208,13 @@ class Dispatcher:
 
     def _public(self, failure: Failure, call: Call) -> Failure:
         """Return the failure to send to the client, and log the details that it leaves out."""
+        probed = call.route is not None and call.route.cost.probe is Probe.READY
+        if probed and isinstance(failure, Damaged):
+            failure = Unavailable(here=failure.message)
         if errors.status_of(failure) == INTERNAL:
             log.error("request %s failed: %s", call.request_id, failure.here)
             return _apology(call)
-        if call.route is not None and call.route.cost.probe is Probe.READY:
+        if probed:
             self._unready.warn("not ready: %s", failure.here)
         elif isinstance(failure, Unavailable) and failure.here != failure.message:
             self._warning.warn("answering requests with 503: %s", failure.here)

@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
+import apsw
 import pytest
 
 from musicsvc import permissions
@@ -18,6 +19,7 @@ from musicsvc.store.schema import schema
 from tests.support import databases
 from tests.support.serving import Answer, Client
 
+PAGE = 4096
 UNAVAILABLE = "The database is not available."
 
 
@@ -71,6 +73,21 @@ async def test_a_database_file_that_is_gone_is_503_until_it_is_back(
         assert [(await ready(anonymous)).status for _ in range(2)] == [200] * 2
     told = f"not ready: {file} was moved, replaced or deleted. Put it back and restart."
     assert [record.getMessage() for record in caplog.records] == [told, "ready again"]
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_damaged_database_is_503_and_the_log_names_the_remedy(
+    anonymous: Client, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = store.url.removeprefix("sqlite:///")
+    apsw.Connection(path).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    with Path(path).open("r+b") as file:  # noqa: ASYNC230 - a few pages
+        size = file.seek(0, os.SEEK_END)
+        file.seek(PAGE)
+        file.write(b"\xff" * (size - PAGE))
+    answer = await ready(anonymous)
+    assert (answer.status, answer.json) == (503, {"status": "unavailable"})
+    assert caplog.messages == ["not ready: The database is damaged. Run: musicsvc db check"]
 
 
 @pytest.mark.only_on("sqlite")
