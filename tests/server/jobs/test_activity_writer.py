@@ -171,7 +171,8 @@ async def test_calls_that_are_not_written_before_the_end_are_counted_in_the_log(
         await record.stop()
     assert record.waiting == 3
     failed, lost = caplog.messages
-    assert failed.startswith("background job failed: writing the activity log: The activity log ")
+    full = f"The disk of {activity_log.default_file(file)} is full."
+    assert failed.startswith(f"background job failed: writing the activity log: {full}")
     assert lost == "could not write the activity log before the server stopped: 3 calls are lost"
 
 

@@ -28,7 +28,7 @@ HOSTED = Server(public_url="https://music.example.test")
 HTTPS = {"X-Forwarded-Proto": "https"}
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "music.example.test", ""])  # noqa: S104 - refused
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "music.example.test"])  # noqa: S104 - refused
 def test_another_address_needs_tls_or_a_named_proxy(host: str) -> None:
     with pytest.raises(Failure, match="--tls-cert"):
         tls.require_encryption(Server(host=host))
