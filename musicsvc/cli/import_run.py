@@ -181,7 +181,7 @@ class _Run:
                 f"Interrupted. At least the first {quantity(self._through, 'row')} were imported. {again}"
             )
         else:
-            self._session.echo(f"Interrupted before the first rows were imported. {again}")
+            self._session.echo(f"Interrupted. The first rows may have been imported. {again}")
 
     def report_refused(self) -> None:
         """Print the rows refused so far, and write them to the CSV file if the user asked for one.

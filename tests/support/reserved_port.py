@@ -20,3 +20,15 @@ def reserved_port() -> Iterator[int]:
         if sys.platform != "linux":
             bound.close()
         yield port
+
+
+def can_listen(port: int) -> bool:
+    """Return whether a server could listen on the port. A process that was killed may do so for a moment longer."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+            probe.listen()
+        except OSError:
+            return False
+    return True

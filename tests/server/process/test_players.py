@@ -22,8 +22,8 @@ from tests.support.html_page import HtmlPage
 from tests.support.page_client import page_client
 from tests.support.players import Heard, Supysonic, offline_queue, require, supysonic
 from tests.support.preloaded import given_environment
-from tests.support.program import Program, is_running, until
-from tests.support.reserved_port import reserved_port
+from tests.support.program import Program, until
+from tests.support.reserved_port import can_listen, reserved_port
 from tests.test_readme import BLOCKS, commands
 
 pytestmark = [
@@ -68,10 +68,9 @@ class Service:
 
     def kill(self) -> None:
         """Kill all its processes."""
-        workers = self._program.workers
         os.killpg(self._program.process.pid, signal.SIGKILL)
         self._program.process.wait()
-        until(lambda: not any(map(is_running, workers)))
+        until(lambda: can_listen(self._port))
 
     def start_again(self) -> None:
         self._program = self._started()

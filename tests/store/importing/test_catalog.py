@@ -101,6 +101,13 @@ def test_blank_and_missing_cells_leave_what_is_there(store: Store, imported: Imp
     assert dump(store) == before
 
 
+@pytest.mark.parametrize("days", [["0000", "2001-06-01"], ["2001-06-01", "0000"]])
+def test_a_date_without_a_year_leaves_what_other_rows_say(store: Store, imported: Import, days: list[str]) -> None:
+    row = {"external_id": "t", "track": "T", "artist": "A", "album": "B"}
+    assert not imported([{**row, "release_date": day} for day in days]).left_out
+    assert only(store, Track).release_date == only(store, Album).release_date == "2001-06-01"
+
+
 def test_genres_and_tags_of_a_tracks_rows_are_united(store: Store, imported: Import) -> None:
     rows = [{"external_id": "t", "track": "T", "artist": "A", "genre": genre, "tags": tag} for genre, tag in
             [("Pop", "x"), ("ROCK; pop", "y"), ("rock", "x;z")]]  # fmt: skip

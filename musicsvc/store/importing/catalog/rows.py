@@ -128,6 +128,8 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     of_track = {field: value for field, name in CELLS_OF_TRACK if (value := read(name)) is not None}
     if day := of_track.get("release_date"):
         of_track["release_date"] = day.date
+        if day.date is None:
+            del of_track["release_date"]
         if day.padded:
             notes.append(f"{day.padded}_padded")
     of_album = {field: of_track[field] for field in OF_BOTH if field in of_track}
