@@ -74,7 +74,7 @@ async def test_every_read_has_the_same_answer_with_and_without_the_cache(
                 one, other = [await client.holding(token).get(path) for client in (cached, plain)]
                 assert shown(one) == shown(other), (path, name)
                 hits += one.status == 200
-    # Lists, but whether a token or an invitation has expired depends on the time, and received listens are shown at once.
+    # Lists, but whether a token or an invitation has expired depends on the time; received listens are shown at once.
     never_kept = {f"{V1}/access-tokens", f"{V1}/playlists/invitations", f"{V1}/users/me/pending-listens"}
     assert asked - never_kept == {route.path for route in ROUTES if route.cacheable}
     # The second round comes from the cache, and what token holders share in the first; the third without a task.
