@@ -109,8 +109,8 @@ def rehearse(session: Session, *, backup: bool, json: bool) -> None:
             with progress.bar(session, "dry run") as on_progress:
                 cost = rehearsal.measure(path, plan, place, session.clock, on_progress)
     folder = settings.backup_folder if path is not None and backup and plan.schema and plan.migrations else None
-    backup_seconds = cost.backup if folder else 0.0
-    for line in _described(plan, cost, folder, backup_seconds, measured=path is not None):
+    seconds = round(cost.seconds + (cost.backup if folder else 0.0), 3)
+    for line in _described(plan, cost, folder, seconds, measured=path is not None):
         session.echo(line)
     if json:
         output.print_json(
@@ -121,14 +121,14 @@ def rehearse(session: Session, *, backup: bool, json: bool) -> None:
                 "backup": None if folder is None else str(folder),
                 "bytes": cost.size,
                 "tables": list(cost.tables),
-                "seconds": round(cost.seconds + backup_seconds, 3),
+                "seconds": seconds,
                 "measured": path is not None,
             }
         )
 
 
 def _described(
-    plan: rehearsal.Plan, cost: rehearsal.Cost, folder: Path | None, backup_seconds: float, *, measured: bool
+    plan: rehearsal.Plan, cost: rehearsal.Cost, folder: Path | None, seconds: float, *, measured: bool
 ) -> Iterator[str]:
     """Yield the lines that say what an upgrade would do."""
     if not plan.migrations:
@@ -141,7 +141,6 @@ def _described(
     elif not measured:
         yield "It would make no backup: back up a PostgreSQL database with pg_dump before."
     yield f"Programs of version {plan.oldest_program} and later work on its schema; older ones refuse it."
-    seconds = cost.seconds + backup_seconds
     if measured:
         yield f"It takes about {seconds:.1f} s, as on a copy of the database, which was deleted again."
     else:
