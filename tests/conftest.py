@@ -164,6 +164,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return store in only.args
         return store == "sqlite" or _differs_on_postgres(item, begun, long=long)
 
+    unnamed = {item.path for item in items if item.get_closest_marker("slow")}
+    if silent := [path.name for path in unnamed if "slow" not in path.read_text("utf-8")]:
+        raise pytest.UsageError(f"Write the mark `slow` in {silent}: -m slow reads no other modules.")
     left_out = [item for item in items if not belongs(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

@@ -68,6 +68,11 @@ def test_addresses_and_names_of_hosts_are_accepted(host: str) -> None:
     assert config.load(options={"server.host": host}).server.host == host
 
 
+def test_a_folder_may_have_any_name_without_control_characters(tmp_path: Path) -> None:
+    folder = tmp_path / "音楽\u3000\xa0\udcff"  # blanks of two scripts, and a byte that is not UTF-8
+    assert config.load(options={"backups.folder": str(folder)}).backups.folder == folder
+
+
 def test_the_settings_file_is_utf_8_with_or_without_a_mark(bare: Run, tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
     file.write_bytes(b"\xef\xbb\xbf[server]\r\nport = 99\r\n")
