@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from functools import lru_cache
 from html import escape
@@ -12,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from musicsvc.clock import isoformat, to_datetime
 from musicsvc.server.shapes.envelope import Representation, represent
-from musicsvc.server.shapes.pages import View
+from musicsvc.server.shapes.pages import FormState, View
 from musicsvc.store.insights.figures import noun
 from musicsvc.wording import cut, quantity
 
@@ -26,14 +27,20 @@ DIGEST_LENGTH = 12  # characters of the hash in a file's URL, so that browsers m
 def render(view: View, context: Mapping[str, Any], base_path: str, *, part: bool = False) -> bytes:
     """Render the template of the view, or with `part` only its block for htmx. Return the page in UTF-8.
 
-    `context`: variables of all templates. `base_path`: in templates `base`, with which every link begins.
+    `context`: variables of all templates. `base_path`: in templates `base`, with which every link begins. Errors of
+    `form` that the page shows beside no field, such as those of a hidden one, are shown above its content.
     """
     template = _environment(base_path).get_template(view.template)
-    values = {**context, **view.values}
-    if not part or view.part is None:
-        return template.render(values).encode()
-    block = template.blocks[view.part]
-    return "".join(block(template.new_context(values))).encode()
+    values = {"unplaced": {}, **context, **view.values}
+    if part and view.part is not None:
+        block = template.blocks[view.part]
+        return "".join(block(template.new_context(values))).encode()
+    page, form = template.render(values), values.get("form", FormState())
+    unplaced = {name: text for name, text in form.errors.items() if f'id="{name}-error"' not in page}
+    if unplaced:
+        placed = {name: text for name, text in form.errors.items() if name not in unplaced}
+        page = template.render(values | {"unplaced": unplaced, "form": replace(form, errors=placed)})
+    return page.encode()
 
 
 def plain(title: str, message: str) -> bytes:

@@ -14,7 +14,10 @@ from musicsvc.store.security.security_events import Actor
 
 SECRET_BYTES = 32
 LIFETIME = DAY
-UNKNOWN = "This link is not valid any more. Ask the operator for a new one."
+UNKNOWN = (
+    "This link is not valid any more. If you have set your password with it, sign in with that password. Otherwise ask"
+    " the operator for a new link."
+)
 
 
 class NewLink(NamedTuple):

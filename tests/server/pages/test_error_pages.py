@@ -64,6 +64,23 @@ async def test_a_form_that_has_expired_is_shown_again_with_what_was_typed(office
     assert (foreign.status, "Evil" in text(foreign)) == (403, False)
 
 
+@pytest.mark.parametrize(
+    ("path", "sent", "reason"),
+    [
+        ("/settings/purpose", {"purpose": "x"}, "Purpose: Must be one of: 'music' or 'program'."),
+        ("/admin/artists/{artist}/assign", {"email": "x@a.test", "was": "x"}, "Was: Must be a whole number"),
+        ("/insights/compare/share", {"days": "0"}, "Days: Must be at least 1."),
+    ],
+)
+async def test_an_error_of_a_field_that_is_not_shown_stands_above_the_page(
+    office: Office, path: str, sent: dict[str, str], reason: str
+) -> None:
+    artist = office.do(lambda: Artist.create(name="Trio", manager=office.admin, created_at=1).id)
+    shown = text(await office.act(path.format(artist=artist), 422, **sent))
+    alerts = shown.count("Please correct the marked field.")
+    assert (shown.count(reason), alerts) == (1, shown.count('aria-invalid="true"'))
+
+
 @pytest.mark.slow
 async def test_a_program_that_is_signed_out_gets_401_on_each_page_that_needs_a_session(shared: Shared) -> None:
     async with page_client(shared.client.root) as browser:

@@ -294,8 +294,10 @@ async def test_results_page_on(world: World) -> None:
     assert seen == names
     assert links["prev"] == "/insights?period=7-days&q=nocturne&page=2"
     assert "There are no more results for “nocturne”" in (await world.page("/insights?q=nocturne&page=4")).text
-    for wrong in ("0", "51", "x"):
-        assert (await world.browser.get(f"/insights?q=nocturne&page={wrong}")).status == 422
+    for wrong in ("page=0", "page=51", "page=x", "to=x", "by=x"):
+        answer = await world.browser.get(f"/insights?q=nocturne&{wrong}")
+        assert answer.status == 422
+        assert f"{wrong.partition('=')[0].capitalize()}: Must be " in HtmlPage(answer.body).text
 
 
 @pytest.mark.slow

@@ -28,6 +28,12 @@ def _zone(name: str) -> str:
     return name
 
 
+def _sort(name: str) -> str:
+    if name not in SORTS:
+        raise ValueError("Must be a column of the table.")
+    return name
+
+
 class PeriodChoice(Period):
     """A period of the pages: a name as for `--period` of the command line, or two dates."""
 
@@ -76,7 +82,7 @@ class TableQuery(PagePeriod):
     other_names: ClassVar = SEARCH_NAMES
 
     q: Annotated[str, Text(0, LONGEST_NAME)] = ""
-    sort: Literal[*SORTS] = "-plays_period"  # type: ignore[valid-type]
+    sort: Annotated[str, AfterValidator(_sort)] = "-plays_period"
     page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
 
     def selection(self, kind: int) -> Selection:
