@@ -10,7 +10,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.options import TIME_HELP, AsJson, TokenId, group, option
+from musicsvc.cli.options import TIME_HELP, TokenId, group, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import NotFound
@@ -28,29 +28,27 @@ Since = Annotated[str | None, option("TIME", f"Only calls since this time. {TIME
 
 @app.command()
 def check(
-    context: typer.Context,
+    session: Session,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the tokens to revoke without revoking them.")
     ] = False,
     since: Since = None,
-    json: AsJson = False,
 ) -> None:
     """Replay the rules over the activity log and revoke the tokens that break them."""
-    session, now = Session.begin(context)
     settings = session.settings()
-    first = parse_time(since, now, "--since") or 0
+    first = parse_time(since, session.now, "--since") or 0
     found = []
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         replay = abuse_replay.violations(store, log, settings.abuse, first, keep_days=settings.activity.keep_days)
         for status, violation in replay:
             outcome = "already revoked" if status.revoked_at is not None else "would be revoked"
             if not dry_run and status.revoked_at is None:
-                unit = partial(enforcement.enforce, status.token_id, violation, settings.abuse, now=now)
+                unit = partial(enforcement.enforce, status.token_id, violation, settings.abuse, now=session.now)
                 result = store.write(unit).result()
                 outcome = "revoked" if result.revoked else "reinstated meanwhile"
                 outcome += ", account suspended" if result.suspended else ""
             found.append(_violation_json(status, violation, outcome))
-    output.print_table(session, found, ("token_id", "email", "rule", "outcome", "reason", "last_at"), json=json)
+    output.print_table(session, found, ("token_id", "email", "rule", "outcome", "reason", "last_at"))
     if not found:
         session.echo("No token breaks the rules.")
 
@@ -68,11 +66,10 @@ def _violation_json(status: enforcement.TokenStatus, violation: rules.Violation,
 
 
 @app.command()
-def explain(context: typer.Context, token_id: TokenId, since: Since = None, json: AsJson = False) -> None:
+def explain(session: Session, token_id: TokenId, since: Since = None) -> None:
     """Show how close a token came to each threshold, and the responses to its calls."""
-    session, now = Session.begin(context)
     settings = session.settings()
-    first, keep_days = parse_time(since, now, "--since") or 0, settings.activity.keep_days
+    first, keep_days = parse_time(since, session.now, "--since") or 0, settings.activity.keep_days
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         replay = abuse_replay.replay_token(store, log, settings.abuse, token_id, first, keep_days=keep_days)
     if replay is None:
@@ -82,14 +79,14 @@ def explain(context: typer.Context, token_id: TokenId, since: Since = None, json
         for (status, route), calls in Counter(replay.answers).most_common()
     ]
     facts = _replay_json(replay)
-    if json:
+    if session.json:
         output.print_json({**facts, "answers": answers})
         return
     described = {"refusals": replay.refusals_text, "probes": replay.probes_text}
-    output.print_record({**facts, **described}, json=False)
+    output.print_record(session, {**facts, **described})
     typer.echo("\nCalls of the token:" if answers else "\nThe activity log has no calls of the token in this period.")
     if answers:
-        output.print_table(session, answers, ("calls", "status", "route"), json=False)
+        output.print_table(session, answers, ("calls", "status", "route"))
 
 
 def _replay_json(replay: abuse_replay.Replay) -> JSON:

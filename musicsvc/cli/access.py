@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, Email, Limit, account_argument, group, option, refuse, search_option
+from musicsvc.cli.options import Email, Limit, account_argument, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
@@ -52,19 +52,17 @@ def request_json(request: models.AccessRequest) -> JSON:
 
 @app.command()
 def grant(
-    context: typer.Context,
+    session: Session,
     email: Email = "",
     plays: Annotated[
         bool, typer.Option("--plays", help="Also allow the account to report plays of other listeners.")
     ] = False,
-    json: AsJson = False,
 ) -> None:
     """Grant API access to an account, and list its tokens, which work at once."""
-    session, now = Session.begin(context)
     revived: list[models.Token] = []
 
     def unit(user: models.User) -> None:
-        revived[:] = api_access.grant(user, plays=plays, now=now)
+        revived[:] = api_access.grant(user, plays=plays, now=session.now)
 
     try:
         user = session.write(change(email, unit))
@@ -72,96 +70,82 @@ def grant(
         raise Failure(f"{missing.message} Run: musicsvc user create {quote(email)}") from None
     also = " and may report plays of other listeners" if user.reports_plays else ""
     message = f"{user.email} has API access{also}."
-    _print_grant(session, message, user_json(user), revived, now, json=json)
+    _print_grant(session, message, user_json(user), revived)
 
 
 @app.command()
-def revoke(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
+def revoke(session: Session, email: Email = "") -> None:
     """Revoke an account's API access and its right to report plays.
 
     Its tokens are kept; requests with them answer 403 until access is granted again.
     """
-    session, now = Session.begin(context)
-    user = session.write(change(email, lambda user: api_access.revoke(user, now=now)), urgent=True)
-    output.print_result(session, f"{user.email} has no API access any more.", user_json(user), json=json)
+    user = session.write(change(email, lambda user: api_access.revoke(user, now=session.now)), urgent=True)
+    output.print_result(session, f"{user.email} has no API access any more.", user_json(user))
 
 
 @app.command("list")
 def list_(
-    context: typer.Context,
+    session: Session,
     search: Annotated[str | None, search_option("the email, name, organization or use case")] = None,
     limit: Limit = None,
-    json: AsJson = False,
 ) -> None:
     """List requests for access, oldest first, then accounts with access but no request."""
-    columns = ("request_id", "email", "state", "api_access", "organization", "use_case", "volume", "requested_at")
-    output.print_list(
-        Session.from_context(context),
-        lambda: api_access.list(limit=limit, text=search),
-        entry_json,
-        (*columns, "reason", "reports_plays"),
-        json=json,
-    )
+    asked = ("request_id", "email", "state", "api_access", "organization", "use_case", "volume", "requested_at")
+    columns = (*asked, "reason", "reports_plays")
+    output.print_list(session, lambda: api_access.list(limit=limit, text=search), entry_json, columns)
 
 
 @app.command()
 def request(
-    context: typer.Context,
+    session: Session,
     use_case: Annotated[str, option("TEXT", "The purpose of the access.")],
     volume: Annotated[str, option("TEXT", "The expected number of requests.")],
     organization: Annotated[str, option("NAME", "The organization of the requester.")],
     email: Email = "",
-    json: AsJson = False,
 ) -> None:
     """Record a request for access; the email address needs no account yet."""
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
     found = api_access.problems(texts)
     refuse({"EMAIL": email_addresses.problem(email), **{f"--{name.replace('_', '-')}": found[name] for name in found}})
-    session, now = Session.begin(context)
-    asked = session.write(lambda: api_access.request(email, use_case, volume, organization, now=now))
+    asked = session.write(lambda: api_access.request(email, use_case, volume, organization, now=session.now))
     message = f"Request {asked.id} by {asked.email} is pending."
-    output.print_result(session, message, request_json(asked), json=json)
+    output.print_result(session, message, request_json(asked))
 
 
 @app.command()
-def approve(context: typer.Context, requester: Requester = "", json: AsJson = False) -> None:
+def approve(session: Session, requester: Requester = "") -> None:
     """Approve a request, and list the account's tokens, which work at once.
 
     An address without an account gets one, with a password link.
     """
-    session, now = Session.begin(context)
-    decided, user, link, revived = session.write(lambda: api_access.approve(_id_or_email(requester), now=now))
+    decided, user, link, revived = session.write(lambda: api_access.approve(_id_or_email(requester), now=session.now))
     account = "was created for it" if link else "existed already"
     message = f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}."
-    _print_grant(session, message, request_json(decided) | link_json(session, link), revived, now, json=json)
-    if link and not json:
+    _print_grant(session, message, request_json(decided) | link_json(session, link), revived)
+    if link and not session.json:
         print_link(session, user.email, link)
 
 
 @app.command()
 def deny(
-    context: typer.Context,
+    session: Session,
     reason: Annotated[str, option("TEXT", "The reason, shown by `access list`.")],
     requester: Requester = "",
-    json: AsJson = False,
 ) -> None:
     """Deny a request."""
     refuse({"--reason": api_access.problems({"reason": reason.strip()})["reason"]})
-    session, now = Session.begin(context)
-    decided = session.write(lambda: api_access.deny(_id_or_email(requester), reason, now=now))
+    decided = session.write(lambda: api_access.deny(_id_or_email(requester), reason, now=session.now))
     message = f"Request {decided.id} by {decided.email} is denied."
-    output.print_result(session, message, request_json(decided), json=json)
+    output.print_result(session, message, request_json(decided))
 
 
-def _print_grant(
-    session: Session, message: str, result: JSON, revived: Sequence[models.Token], now: int, *, json: bool
-) -> None:
+def _print_grant(session: Session, message: str, result: JSON, revived: Sequence[models.Token]) -> None:
     """Report a grant of API access, with the tokens that work because of it."""
-    rows = [token_json(token, now) for token in revived]
-    output.print_result(session, message, result | {"tokens": rows}, json=json)
-    if rows and not json:
+    rows = [token_json(token, session.now) for token in revived]
+    output.print_result(session, message, result | {"tokens": rows})
+    if rows and not session.json:
         session.echo("These tokens of the account work now. Revoke those that its owner does not know.")
-        output.print_table(session, rows, ("id", "name", "last_four", "created_at"), json=False)
+        output.print_table(session, rows, ("id", "name", "last_four", "created_at"))
 
 
 def _id_or_email(text: str) -> int | str:

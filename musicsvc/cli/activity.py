@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, option, show_examples
+from musicsvc.cli.options import LARGEST_ID, TIME_HELP, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse_time_or_age
@@ -47,7 +47,7 @@ Follow = Annotated[
 
 @app.command(epilog=EXAMPLES)
 def activity(  # noqa: PLR0917 - Typer reads options from parameters
-    context: typer.Context,
+    session: Session,
     account: Account = None,
     token_id: TokenId = None,
     address: Address = None,
@@ -60,17 +60,15 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     kind: Kind = "all",
     limit: Limit = 100,
     follow: Follow = False,
-    json: AsJson = False,
 ) -> None:
     """Show API calls and security events, newest last. Times are in UTC."""
-    session, now = Session.begin(context)
     settings = session.settings()
     call_filters = {"address": address, "route": route, "request_id": request, "statuses": _statuses(status)}
     call_filters["method"] = method and method.upper()
-    common_filters = {"token_id": token_id, **_range(since, until, now, follow=follow)}
+    common_filters = {"token_id": token_id, **_range(since, until, session.now, follow=follow)}
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         filters = _filters(kind, call_filters, {**common_filters, "account_id": _account(store, account)})
-        printer = _Printer(store, json=json, lines=follow)
+        printer = _Printer(store, json=session.json, lines=follow)
         shown = timeline.Timeline(store, log, *filters)
         found = shown.newest(limit)
         printer.print(found)

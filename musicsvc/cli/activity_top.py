@@ -8,7 +8,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.options import TIME_HELP, AsJson, option, show_examples
+from musicsvc.cli.options import TIME_HELP, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.store.abuse import enforcement
@@ -28,16 +28,9 @@ Limit = Annotated[int, option("N", "Only the first N.", min=1, max=10_000)]
 
 
 @app.command("activity top", epilog=EXAMPLES)
-def show(
-    context: typer.Context,
-    by: By = "token",
-    since: Since = "24h",
-    until: Until = None,
-    limit: Limit = 20,
-    json: AsJson = False,
-) -> None:
+def show(session: Session, by: By = "token", since: Since = "24h", until: Until = None, limit: Limit = 20) -> None:
     """Show who called most, by token, address or route. Who is near a limit comes first."""
-    session, now = Session.begin(context)
+    now = session.now
     first, end = parse_time(since, now, "--since") or 0, parse_time(until, now, "--until")
     if end is not None and end <= first:
         raise typer.BadParameter("--until must be later than --since. Correct one of them.")
@@ -47,18 +40,18 @@ def show(
         found = top.find(log, by, window, settings, limit=limit)
         rows = [_row(caller, by) for caller in found.callers]
         ids = [row["token"] for row in rows if row["token"] is not None]
-        known = {} if json else store.read(lambda: enforcement.token_statuses(ids)).result()
+        known = {} if session.json else store.read(lambda: enforcement.token_statuses(ids)).result()
     if found.unsummed is not None:
         session.echo(f"Calls until {output.format_time(found.unsummed)} are not summed yet: a running server does it.")
     if found.total > len(rows):
         session.echo(f"{quantity(found.total - len(rows), by, PLURALS[by])} more: --limit N.")
-    if not json:
+    if not session.json:
         for row, caller in zip(rows, found.callers, strict=True):
             status = known.get(row["token"])
             share = None if caller.share is None else f"{caller.share} %"
             row |= {"account": status and status.email, "share": share, "near": caller.near}
     names = (by, "account", *COLUMNS) if by == "token" else (by, *COLUMNS)
-    output.print_table(session, rows, names, json=json)
+    output.print_table(session, rows, names)
 
 
 def _row(caller: top.Caller, by: str) -> JSON:

@@ -9,7 +9,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.catalog import add_commands
-from musicsvc.cli.options import AsJson, Yes, group, one_account, option, refuse, row
+from musicsvc.cli.options import Yes, group, one_account, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
@@ -45,30 +45,24 @@ SplitDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what the part
 
 @app.command()
 def split(
-    context: typer.Context,
-    chosen: Annotated[int, row("artist")],
-    into: Into,
-    dry_run: SplitDryRun = False,
-    yes: Yes = False,
-    json: AsJson = False,
+    session: Session, chosen: Annotated[int, row("artist")], into: Into, dry_run: SplitDryRun = False, yes: Yes = False
 ) -> None:
     """Split an artist into two or more others, which take its place on tracks and albums.
 
     Plays count for each of them. Artists that its manager lacks are created. Imports find them by the name of the one
     that was split, too. There is no undo.
     """
-    session, now = Session.begin(context)
-    refuse({"--into": editing.fault_of_parts(into, now=now)})
+    refuse({"--into": editing.fault_of_parts(into, now=session.now)})
     found = _split(session.read, lambda: splitting.preview(chosen, into))
     about, gains = splitting.about(found), f"Each gets {', '.join(found.gains) or 'nothing'}."
     if dry_run:
-        output.print_result(session, f"This would split {about}. {gains}", _split_json(found), json=json)
+        output.print_result(session, f"This would split {about}. {gains}", _split_json(found))
         return
     if not yes:
         session.confirm(f"splits {about}", f"Split {about}?", hint=f"{gains} {merging.NO_UNDO}")
     parts = [part.text for part in found.into]
-    done = _split(session.write, lambda: splitting.split(chosen, parts, now=now))
-    output.print_result(session, f"Split {splitting.about(done)}.", _split_json(done), json=json)
+    done = _split(session.write, lambda: splitting.split(chosen, parts, now=session.now))
+    output.print_result(session, f"Split {splitting.about(done)}.", _split_json(done))
 
 
 def _split(run: Callable[[Unit], splitting.Split], unit: Unit) -> splitting.Split:
@@ -85,43 +79,36 @@ def _split_json(found: splitting.Split) -> JSON:
 
 
 @app.command()
-def assign(
-    context: typer.Context,
-    artist_id: MovedId = None,
-    email: NewManager = "",
-    all_of: AllOf = None,
-    json: AsJson = False,
-) -> None:
+def assign(session: Session, artist_id: MovedId = None, email: NewManager = "", all_of: AllOf = None) -> None:
     """Assign an artist, or all artists of an account, to another account."""
-    session, now = Session.begin(context)
     if all_of is not None:
         if artist_id is not None or email or session.user:
             raise typer.BadParameter("--all-of takes two accounts and nothing else: --all-of FROM TO.")
         former, manager = all_of
-        moved = session.write(lambda: assignments.assign_all(users.by_email(former), users.by_email(manager), now=now))
+        moved = session.write(
+            lambda: assignments.assign_all(users.by_email(former), users.by_email(manager), now=session.now)
+        )
         message = f"{quantity(moved, 'artist')} moved from {former} to {manager}."
-        output.print_result(session, message, {"from": former, "to": manager, "artists": moved}, json=json)
+        output.print_result(session, message, {"from": former, "to": manager, "artists": moved})
         return
     if artist_id is None:
         raise typer.BadParameter("Name an artist and an account (ARTIST_ID EMAIL), or use --all-of FROM TO.")
-    email = one_account(context, email)
-    artist = session.write(lambda: assignments.assign(artist_id, users.by_email(email), now=now))
+    email = one_account(session, email)
+    artist = session.write(lambda: assignments.assign(artist_id, users.by_email(email), now=session.now))
     message = f"{artist.name} (artist {artist.id}) is managed by {email}."
-    output.print_result(session, message, artist_json(artist), json=json)
+    output.print_result(session, message, artist_json(artist))
 
 
 @app.command()
 def verify(
-    context: typer.Context,
+    session: Session,
     artist_id: ArtistId,
     undo: Annotated[bool, typer.Option("--undo", help="Remove the verified badge.")] = False,
-    json: AsJson = False,
 ) -> None:
     """Give an artist the verified badge."""
-    session, now = Session.begin(context)
-    artist = session.write(lambda: artists.verify(artist_id, verified=not undo, now=now))
+    artist = session.write(lambda: artists.verify(artist_id, verified=not undo, now=session.now))
     state = "verified" if artist.verified else "not verified"
-    output.print_result(session, f"{artist.name} (artist {artist.id}) is {state}.", artist_json(artist), json=json)
+    output.print_result(session, f"{artist.name} (artist {artist.id}) is {state}.", artist_json(artist))
 
 
 def artist_json(artist: artists.ArtistRow) -> JSON:

@@ -11,7 +11,7 @@ import typer
 
 from musicsvc import config
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import AsJson, Yes
+from musicsvc.cli.options import Yes
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server.request import executors
@@ -35,12 +35,11 @@ Place = Annotated[
 Source = Annotated[Path, typer.Argument(metavar="FILE", help="The backup to restore.", show_default=False)]
 
 
-def backup(context: typer.Context, place: Place = None, json: AsJson = False) -> None:
+def backup(session: Session, place: Place = None) -> None:
     """Back up the SQLite database, also while the server runs.
 
     The backup gets its final name only after it was verified.
     """
-    session = Session.from_context(context)
     settings = session.settings()
     path = create.database_file(settings.store_url)
     given = None if place is None else Path(place)
@@ -59,7 +58,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
     schema = max(made.facts.migrations, default=None)
     result = {"file": str(made.file), "bytes": made.size, "rows": made.facts.rows, "schema": schema}
     result["seconds"] = round(seconds, 3)
-    output.print_result(session, f"{describe(made)}, in {seconds:.1f} s.", result, json=json)
+    output.print_result(session, f"{describe(made)}, in {seconds:.1f} s.", result)
 
 
 def target(settings: config.Settings, place: Path | None, now: int, kind: str = "") -> Path:
@@ -94,7 +93,7 @@ def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | 
     return migrations, str(saved[0]) if saved else None
 
 
-def rehearse(session: Session, *, backup: bool, json: bool) -> None:
+def rehearse(session: Session, *, backup: bool) -> None:
     """Print what an upgrade would do and how long it takes."""
     settings = session.settings()
     path = path_of(settings.store_url)
@@ -112,7 +111,7 @@ def rehearse(session: Session, *, backup: bool, json: bool) -> None:
     seconds = round(cost.seconds + (cost.backup if folder else 0.0), 3)
     for line in _described(plan, cost, folder, seconds, measured=path is not None):
         session.echo(line)
-    if json:
+    if session.json:
         output.print_json(
             {
                 "schema": plan.schema,
@@ -154,14 +153,12 @@ def describe(made: create.Backup) -> str:
 
 
 def restore(
-    context: typer.Context,
+    session: Session,
     file: Source,
     yes: Yes = False,
     keep: Annotated[bool, typer.Option(help="Keep the replaced database, beside the restored one.")] = True,
-    json: AsJson = False,
 ) -> None:
     """Replace the SQLite database by a backup. Stop the server first."""
-    session = Session.from_context(context)
     path = create.database_file(session.settings().store_url)
     if file.is_dir():
         raise Failure(f"{file} is a folder. Name a backup file in it.")
@@ -174,7 +171,7 @@ def restore(
         done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, on_progress=on_progress)
     older = bool(history.missing(done.facts.migrations, session.migrations))
     _report(session, path, file, done, older=older)
-    if json:
+    if session.json:
         output.print_json(
             {
                 "database": str(path),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, Limit, Yes, group, option, refuse, row
+from musicsvc.cli.options import Limit, Yes, group, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
@@ -57,29 +57,26 @@ def add_commands(app: typer.Typer, noun: merging.Noun) -> None:
 
 
 def _list(noun: str) -> Callable[..., None]:
-    def list_(context: typer.Context, limit: Limit = None, json: AsJson = False) -> None:
-        session = Session.from_context(context)
-        _print(session, noun, session.read(lambda: [*islice(_all(noun), limit)]), json=json)
+    def list_(session: Session, limit: Limit = None) -> None:
+        _print(session, noun, session.read(lambda: [*islice(_all(noun), limit)]))
 
     return list_
 
 
 def _search(noun: str) -> Callable[..., None]:
     def search(
-        context: typer.Context,
+        session: Session,
         text: Annotated[str, typer.Argument(metavar="TEXT", help="A part of the name.", show_default=False)],
-        json: AsJson = False,
     ) -> None:
-        session = Session.from_context(context)
-        _print(session, noun, session.read(lambda: _shapes(noun, _index(noun).find(text, FOUND))), json=json)
+        _print(session, noun, session.read(lambda: _shapes(noun, _index(noun).find(text, FOUND))))
 
     return search
 
 
 def _show(noun: str) -> Callable[..., None]:
-    def show(context: typer.Context, chosen: int, json: AsJson = False) -> None:
-        found = Session.from_context(context).read(lambda: _shape(noun, chosen))
-        output.print_record(found if json else _readable(found), json=json)
+    def show(session: Session, chosen: int) -> None:
+        found = session.read(lambda: _shape(noun, chosen))
+        output.print_record(session, found if session.json else _readable(found))
 
     show.__annotations__["chosen"] = Annotated[int, row(noun)]
     return show
@@ -88,22 +85,20 @@ def _show(noun: str) -> Callable[..., None]:
 def _edit(noun: str) -> Callable[..., None]:
     """Return a command with an option for each field."""
 
-    def edit(context: typer.Context, chosen: int, json: bool = False, **given: str | None) -> None:
+    def edit(session: Session, chosen: int, **given: str | None) -> None:
         typed = {name: text for name, text in given.items() if text is not None}
         if not typed:
             raise typer.BadParameter(f"Name a field to change, such as {FIELDS[noun][0].option}.")
-        session, now = Session.begin(context)
-        faults = editing.faults(noun, typed, editing.EDIT[noun], now=now)
+        faults = editing.faults(noun, typed, editing.EDIT[noun], now=session.now)
         refuse({f"--{name.replace('_', '-')}": fault for name, fault in faults.items()})
-        found = session.write(lambda: _change(noun, chosen, typed, now))
-        output.print_result(session, f"{found['name']} ({noun} {found['id']}) is changed.", found, json=json)
+        found = session.write(lambda: _change(noun, chosen, typed, session.now))
+        output.print_result(session, f"{found['name']} ({noun} {found['id']}) is changed.", found)
 
-    kinds: dict[str, Any] = {"context": typer.Context, "chosen": Annotated[int, row(noun)]}
+    kinds: dict[str, Any] = {"session": Session, "chosen": Annotated[int, row(noun)]}
     for field in FIELDS[noun]:
         metavar = {"number": "N", "date": "DATE"}.get(field.form, "TEXT")
         kinds[field.name] = Annotated[str | None, option(metavar, f"{field.help}.", field.option)]
-    kinds["json"] = AsJson
-    defaults = {"json": False, "context": Parameter.empty, "chosen": Parameter.empty}
+    defaults = {"session": Parameter.empty, "chosen": Parameter.empty}
     of_call = Parameter.KEYWORD_ONLY
     named = [Parameter(name, of_call, default=defaults.get(name), annotation=kind) for name, kind in kinds.items()]
     command: Any = edit
@@ -112,19 +107,16 @@ def _edit(noun: str) -> Callable[..., None]:
 
 
 def _merge(noun: merging.Noun) -> Callable[..., None]:
-    def merge(
-        context: typer.Context, chosen: int, into: int, dry_run: DryRun = False, yes: Yes = False, json: AsJson = False
-    ) -> None:
-        session, now = Session.begin(context)
+    def merge(session: Session, chosen: int, into: int, dry_run: DryRun = False, yes: Yes = False) -> None:
         found = session.read(lambda: merging.preview(noun, chosen, into))
         about = f"{found.from_name} ({noun} {found.from_id}) into {found.into_name} ({noun} {found.into_id})"
         if dry_run:
-            output.print_result(session, f"This would merge {about}. {_moves(found)}", found._asdict(), json=json)
+            output.print_result(session, f"This would merge {about}. {_moves(found)}", found._asdict())
             return
         if not yes:
             session.confirm(f"merges {about}", f"Merge {about}?", hint=f"{_moves(found)} {merging.NO_UNDO}")
-        done = session.write(lambda: merging.merge(noun, found.from_id, found.into_id, now=now))
-        output.print_result(session, f"Merged {about}.", done._asdict(), json=json)
+        done = session.write(lambda: merging.merge(noun, found.from_id, found.into_id, now=session.now))
+        output.print_result(session, f"Merged {about}.", done._asdict())
 
     merge.__annotations__ |= {"chosen": Annotated[int, row(noun)], "into": Annotated[int, row(noun, "INTO", "other")]}
     return merge
@@ -143,14 +135,13 @@ def _moves(found: merging.MergePreview) -> str:
 
 
 def _delete(noun: str) -> Callable[..., None]:
-    def delete(context: typer.Context, chosen: int, yes: Yes = False, json: AsJson = False) -> None:
-        session, now = Session.begin(context)
+    def delete(session: Session, chosen: int, yes: Yes = False) -> None:
         found = session.read(lambda: _shape(noun, chosen))
         about = f"{found['name']} ({noun} {found['id']})"
         if not yes:
             session.confirm(f"deletes {about}", f"Delete {about}?", hint=f"{DELETED[noun]} {NO_UNDO}")
-        session.write(lambda: _remove(noun, found["id"], now))
-        output.print_result(session, f"{about} is deleted.", {"id": found["id"], "name": found["name"]}, json=json)
+        session.write(lambda: _remove(noun, found["id"], session.now))
+        output.print_result(session, f"{about} is deleted.", {"id": found["id"], "name": found["name"]})
 
     delete.__annotations__["chosen"] = Annotated[int, row(noun)]
     return delete
@@ -207,9 +198,9 @@ def _remove(noun: str, number: int, now: int) -> None:
     deletions.delete(row, now=now, account=None, actor="cli")
 
 
-def _print(session: Session, noun: str, rows: list[JSON], *, json: bool) -> None:
-    shown = rows if json else [_readable(row) for row in rows]
-    output.print_table(session, shown, COLUMNS[noun], json=json, cut="name")
+def _print(session: Session, noun: str, rows: list[JSON]) -> None:
+    shown = rows if session.json else [_readable(row) for row in rows]
+    output.print_table(session, shown, COLUMNS[noun], cut="name")
 
 
 def _readable(row: JSON) -> JSON:
@@ -244,16 +235,14 @@ Status = Literal["pending", "processing", "completed", "failed"]
 
 @fingerprint_app.command("set")
 def set_fingerprint(
-    context: typer.Context,
+    session: Session,
     track_id: Annotated[int, row("track", "TRACK_ID")],
     status: Annotated[Status, typer.Argument(metavar="STATUS", help="pending, processing, completed or failed.")],
-    json: AsJson = False,
 ) -> None:
     """Set the status of a track's fingerprint.
 
     The order is pending, processing, completed or failed; failed can be set back to pending.
     """
-    session = Session.from_context(context)
     session.write(lambda: tracks.set_fingerprint_status(track_id, status))
     result = {"track_id": track_id, "fingerprint_status": status}
-    output.print_result(session, f"The fingerprint of track {track_id} is {status}.", result, json=json)
+    output.print_result(session, f"The fingerprint of track {track_id} is {status}.", result)

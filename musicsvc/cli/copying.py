@@ -12,7 +12,6 @@ import typer
 
 from musicsvc import secret_files
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store import opening
@@ -52,12 +51,11 @@ To = Annotated[
 ]
 
 
-def copy(context: typer.Context, source: From, target: To, json: AsJson = False) -> None:
+def copy(session: Session, source: From, target: To) -> None:
     """Copy a database to an empty one, from SQLite to PostgreSQL, back, or to the same kind.
 
     While a server uses FROM, this copies most of it. Run it again with the server stopped to copy the rest.
     """
-    session = Session.from_context(context)
     one, other = (path.resolve() if (path := path_of(url)) else url for url in (source, target))
     if one == other:
         raise Failure(f"FROM and TO are the same database: {_name(source)}.")
@@ -78,25 +76,24 @@ def copy(context: typer.Context, source: From, target: To, json: AsJson = False)
             f"The copy is not complete, because {_name(source)} was in use. Stop its server, then run this command"
             " again: it copies what has changed. Until then, no server can use the copy."
         )
-    if json:
+    if session.json:
         result = {"from": _name(source), "to": _name(target), **asdict(copied), "seconds": round(seconds, 3)}
         output.print_json(result)
 
 
-def compare(context: typer.Context, source: From, target: To, json: AsJson = False) -> None:
+def compare(session: Session, source: From, target: To) -> None:
     """Compare all rows of two databases; exit with 1 if one differs.
 
     Both may be in use: one snapshot of each is compared.
     """
-    session = Session.from_context(context)
     with ExitStack() as stack:
         one, other = (stack.enter_context(_side(session, url)) for url in (source, target))
         on_progress = stack.enter_context(progress.bar(session, "compare"))
         found = comparing.compare(one, other, on_progress)
-    if json:
+    if session.json:
         output.print_json(_to_json(found))
     else:
-        output.print_table(session, [_summary(table) for table in found.tables], _summary(found.tables[0]), json=False)
+        output.print_table(session, [_summary(table) for table in found.tables], _summary(found.tables[0]))
         for line in (*map(_line, found.differences), *found.problems):
             typer.echo(escape_controls(line))
     session.echo(_verdict(found))

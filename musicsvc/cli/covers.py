@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from musicsvc.cli.options import option, show_examples
+from musicsvc.cli.options import FileCommand, option, show_examples
 from musicsvc.cli.output_file import echo_written, open_output
 from musicsvc.cli.session import Session
 from musicsvc.reports.art import covers
@@ -28,9 +28,11 @@ Artist = Annotated[str, option("TEXT", "The artist on the cover, 1 to 120 charac
 Size = Annotated[int, option("PIXELS", "Pixels per side, 16 to 3000.", min=16, max=3000)]
 
 
-@app.command(epilog=show_examples('cover --title "Last Light" --artist "Mara Quint" --template 1 -o cover.jpg'))
+@app.command(
+    cls=FileCommand, epilog=show_examples('cover --title "Last Light" --artist "Mara Quint" --template 1 -o cover.jpg')
+)
 def cover(
-    context: typer.Context,
+    session: Session,
     title: Title,
     artist: Artist,
     template: Annotated[int, option("ID", "The template's id, from 1.", min=1)],
@@ -50,4 +52,4 @@ def cover(
     drawn = covers.flattened(covers.cover(template, title, artist, size), form)
     with open_output(out) as file:
         file.write(drawn)
-    echo_written(Session.from_context(context), out)
+    echo_written(session, out)

@@ -8,7 +8,7 @@ import typer
 
 from musicsvc import config
 from musicsvc.cli import backups, copying, output
-from musicsvc.cli.options import AsJson, group
+from musicsvc.cli.options import FileCommand, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store import opening
@@ -28,9 +28,8 @@ app = group(
 
 
 @init_app.command()
-def init(context: typer.Context, json: AsJson = False) -> None:
+def init(session: Session) -> None:
     """Create the data folder and the database, or upgrade its schema. Safe to repeat."""
-    session = Session.from_context(context)
     url = session.settings().store_url
     path, created = path_of(url), False
     if path is not None:
@@ -47,43 +46,40 @@ def init(context: typer.Context, json: AsJson = False) -> None:
         session.echo(f"The database {place} exists already and its schema is up to date.")
     if warning:
         session.echo(warning)
-    if json:
+    if session.json:
         output.print_json({"database_url": place, "created": created, "migrations": migrations, "backup": saved})
 
 
 @app.command()
 def upgrade(
-    context: typer.Context,
+    session: Session,
     backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what it would do and how long it takes, and change nothing.")
     ] = False,
-    json: AsJson = False,
 ) -> None:
     """Upgrade the schema of the database. If the database is SQLite, stop the server first."""
-    session = Session.from_context(context)
     if dry_run:
-        backups.rehearse(session, backup=backup, json=json)
+        backups.rehearse(session, backup=backup)
         return
     migrations, saved = backups.upgrade(session, backup=backup)
     session.create_activity_log()
     session.echo(f"Applied: {', '.join(migrations)}." if migrations else "The schema is up to date.")
-    if json:
+    if session.json:
         output.print_json({"migrations": migrations, "backup": saved})
 
 
 @app.command()
-def check(context: typer.Context, json: AsJson = False) -> None:
+def check(session: Session) -> None:
     """Check integrity, schema and counts of the database; exit with 1 if a problem is found."""
-    session = Session.from_context(context)
     settings = session.settings()
     try:
         problems = _problems(settings)
     except Failure as failure:
-        if json:
+        if session.json:
             output.print_json({"ok": False, "problems": [failure.here]})
         raise
-    if json:
+    if session.json:
         output.print_json({"ok": not problems, "problems": problems})
     else:
         for problem in problems:
@@ -95,10 +91,9 @@ def check(context: typer.Context, json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
-def recount(context: typer.Context) -> None:
+@app.command(cls=FileCommand)
+def recount(session: Session) -> None:
     """Repair the lengths of lists and the search indexes that `db check` reports."""
-    session = Session.from_context(context)
     session.write(list_blocks.rebuild)
     session.write(name_index.rebuild)
     session.echo("Recounted all long lists and rebuilt the search indexes.")

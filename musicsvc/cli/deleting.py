@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, Email, Out, Yes, group, option
+from musicsvc.cli.options import Email, Out, Yes, group, option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session, once
 from musicsvc.errors import Conflict, Failure
@@ -38,23 +38,21 @@ LEFT = (
 )
 
 
-def export(context: typer.Context, email: Email = "", out: Out = STDOUT) -> None:
+def export(session: Session, email: Email = "", out: Out = STDOUT) -> None:
     """Write all data of an account as JSON, without secrets."""
-    session = Session.from_context(context)
     with session.store() as store:
         user = store.read(lambda: users.by_email(email)).result()
         _write(session, store, user, out)
 
 
 def delete(
-    context: typer.Context,
+    session: Session,
     email: Email = "",
     artists_to: ArtistsTo = None,
     with_artists: WithArtists = False,
     out: ExportTo = None,
     no_export: NoExport = False,
     yes: Yes = False,
-    json: AsJson = False,
 ) -> None:
     """Delete an account with all that belongs to it alone. Its plays stay in all figures, without its name.
 
@@ -62,11 +60,10 @@ def delete(
     is refused unless `--artists-to` names their next manager, `--with-artists` deletes them, or `artist assign
     --all-of` moved them. The owner can hand them over to another account on the page `/settings/delete`.
     """
-    if out is not None and (no_export or (json and out == STDOUT)):
+    if out is not None and (no_export or (session.json and out == STDOUT)):
         raise typer.BadParameter("--output cannot be used with --no-export, nor - with --json.")
     if with_artists and artists_to is not None:
         raise typer.BadParameter("--with-artists cannot be used with --artists-to.")
-    session, now = Session.begin(context)
     with session.store() as store:
         user, manager = _find(store, email, artists_to, with_artists=with_artists)
         about = f"{user.email} (account {user.id})"
@@ -79,17 +76,17 @@ def delete(
         file = None if no_export else out or _unused(user)
         if file is not None:
             _write(session, store, user, file)
-        unit = partial(deletion.delete, user.id, artists_to=manager, with_artists=with_artists, now=now)
+        unit = partial(deletion.delete, user.id, artists_to=manager, with_artists=with_artists, now=session.now)
         deleted = store.write(unit).result()
         _wait_until_overwritten(session, store)
     written = None if file is None else str(file)
     result = {"id": user.id, "email": user.email, "deleted": deleted, "export": written}
-    output.print_result(session, f"{about} is deleted.", result, json=json)
+    output.print_result(session, f"{about} is deleted.", result)
 
 
 @listener_app.command()
 def erase(
-    context: typer.Context,
+    session: Session,
     name: Annotated[
         str,
         typer.Argument(
@@ -97,20 +94,18 @@ def erase(
         ),
     ],
     yes: Yes = False,
-    json: AsJson = False,
 ) -> None:
     """Replace the name of a listener by a random one. Its plays and all figures stay.
 
     Later plays with this name are those of a new listener. There is no undo; older backups still have the name.
     """
-    session, now = Session.begin(context)
     if not yes:
         session.confirm("erases the name of a listener", f"Erase the listener {name}? There is no undo.")
     with session.store() as store:
-        erased = store.write(lambda: deletion.erase_listener(name, now=now)).result()
+        erased = store.write(lambda: deletion.erase_listener(name, now=session.now)).result()
         _wait_until_overwritten(session, store)
     message = f"The listener {name} is erased. Figures stay; older backups still have the name."
-    output.print_result(session, message, {"listener_id": erased}, json=json)
+    output.print_result(session, message, {"listener_id": erased})
 
 
 def _wait_until_overwritten(session: Session, store: stores.Store) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from musicsvc import config
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, group
+from musicsvc.cli.options import group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server import doctor as checks
@@ -21,19 +21,18 @@ settings_app = group("config show", "config show --json --config /etc/musicsvc.t
 
 
 @app.command()
-def doctor(context: typer.Context, json: AsJson = False) -> None:
+def doctor(session: Session) -> None:
     """Check the installation and print hints for its problems.
 
     The server may be running. The exit code is 1 if there is a problem, 0 if there are only warnings.
     """
-    session = Session.from_context(context)
     found = list(_findings(session))
     problems = sum(finding.level == "problem" for finding in found)
-    if json:
+    if session.json:
         output.print_json({"ok": not problems, "findings": [_json(finding) for finding in found]})
     else:
         rows = [asdict(finding) for finding in found]
-        output.print_table(session, rows, ("level", "check", "finding", "hint"), json=False, prose=True)
+        output.print_table(session, rows, ("level", "check", "finding", "hint"), prose=True)
     warnings = sum(finding.level == "warning" for finding in found)
     session.echo(f"Found {quantity(problems, 'problem')} and {quantity(warnings, 'warning')}.")
     if problems:
@@ -54,16 +53,15 @@ def _findings(session: Session) -> Iterator[Finding]:
 
 
 @settings_app.command()
-def show(context: typer.Context, json: AsJson = False) -> None:
+def show(session: Session) -> None:
     """Show all settings with their values and origins; passwords are masked."""
-    session = Session.from_context(context)
     settings = session.settings()
     origins = config.origins(settings, session.config)
     values = {**config.flat(settings), "database_url": settings.store_url}
     found = [{"name": name, "value": _masked(value), "from": origins[name]} for name, value in values.items()]
-    if not json:
+    if not session.json:
         found = [row | {"value": _format(row["value"])} for row in found]
-    output.print_table(session, found, ("name", "value", "from"), json=json)
+    output.print_table(session, found, ("name", "value", "from"))
 
 
 def _format(value: object) -> str:

@@ -7,10 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import AsJson, option
+from musicsvc.cli.options import option
 from musicsvc.cli.session import Session
 from musicsvc.reports import dumps, parquet
 from musicsvc.server.request import executors
@@ -25,20 +23,19 @@ OnProgress = Callable[[float, float], None]
 Folder = Annotated[Path, option("DIR", "The folder of the dump; it is created if it is missing.", "--output", "-o")]
 
 
-def dump(context: typer.Context, folder: Folder, json: AsJson = False) -> None:
+def dump(session: Session, folder: Folder) -> None:
     """Write single plays and their tracks as Parquet files.
 
     The server may run. A later run writes only the days that changed. Listeners are numbers, without their names.
     """
-    session, now = Session.begin(context)
-    began = session.clock.monotonic()
+    now, began = session.now, session.clock.monotonic()
     executors.lower_priority()
     with session.store() as store, dumps.opened(folder) as target, progress.bar(session, "plays") as on_progress:
         with closing(target):
             summary = store.read(lambda: _write(target, on_progress)).result()
         removed = target.publish(_about(now, summary))
     result = _result(target, summary, removed) | {"seconds": round(session.clock.monotonic() - began, 3)}
-    output.print_result(session, _describe(folder, result), result, json=json)
+    output.print_result(session, _describe(folder, result), result)
 
 
 def _write(target: dumps.Dump, on_progress: OnProgress) -> dumping.Summary:

@@ -20,16 +20,16 @@ OF_ALL_TIME = ("all time", "milestones", "best day")
 
 def print_page(session: Session, title: str, found: explain.Explanation) -> None:
     """Print an explanation as text: the period, the plays of each day, their totals, and differences from the API."""
-    output.print_record(_head(title, found), json=False)
+    output.print_record(session, _head(title, found))
     rows = [
         {"day": to_date(day), "plays": f"{plays:,}", "listeners": f"{listeners:,}"}
         for day, (plays, listeners) in sorted(found.counted.days.items())
     ]
     if rows:
         typer.echo()
-        output.print_table(session, rows, ("day", "plays", "listeners"), json=False)
+        output.print_table(session, rows, ("day", "plays", "listeners"))
     typer.echo()
-    output.print_record(_sums(found), json=False)
+    output.print_record(session, _sums(found))
     typer.echo()
     for line in _result_lines(found):
         typer.echo(line)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli import meta_files, periods, progress, reporting, verifying
-from musicsvc.cli.options import Out, group, option, row_option
+from musicsvc.cli.options import FileCommand, Out, group, option, row_option
 from musicsvc.cli.output_file import STDOUT, echo_written, folder_of, open_output
 from musicsvc.cli.session import Session, once
 from musicsvc.reports import tables
@@ -66,9 +66,9 @@ TYPES = {
 
 
 def _add_command(type_: str, help_text: str) -> None:
-    @app.command(type_, help=help_text)
+    @app.command(type_, cls=FileCommand, help=help_text)
     def export(
-        context: typer.Context,
+        session: Session,
         period: periods.Period = None,
         first: periods.First = None,
         last: periods.Last = None,
@@ -79,8 +79,8 @@ def _add_command(type_: str, help_text: str) -> None:
         bom: Bom = False,
         out: Out = STDOUT,
     ) -> None:
-        session, chosen = Session.from_context(context), _format(form, out, FORMATS, "csv", bom=bom)
-        window = periods.choose(period, first, last, now := session.clock.now())
+        chosen = _format(form, out, FORMATS, "csv", bom=bom)
+        window = periods.choose(period, first, last, now := session.now)
         if chosen.write_table is None:
             reporting.write(session, reporting.Wanted(user, artist, window, now), chosen.id, "a4", out)
             echo_written(session, out)
@@ -103,9 +103,9 @@ def _add_command(type_: str, help_text: str) -> None:
         echo_written(session, out)
 
 
-@app.command("report")
+@app.command("report", cls=FileCommand)
 def export_report(
-    context: typer.Context,
+    session: Session,
     period: periods.Period = None,
     first: periods.First = None,
     last: periods.Last = None,
@@ -120,8 +120,7 @@ def export_report(
     out: Out = STDOUT,
 ) -> None:
     """Write the report with charts as PDF, or as Excel, CSV or JSON."""
-    session, now = Session.begin(context)
-    chosen = _format(form, out, reporting.FORMATS, "pdf", bom=bom)
+    chosen, now = _format(form, out, reporting.FORMATS, "pdf", bom=bom), session.now
     if paper is not None and chosen.id != "pdf":
         raise typer.BadParameter(f"{chosen.name} has no pages; only a PDF has.", param_hint="--paper")
     window = periods.choose(period, first, last, now)

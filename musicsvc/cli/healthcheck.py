@@ -16,7 +16,7 @@ import typer
 
 from musicsvc import config, networks
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, option, show_examples
+from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.clock import SECOND, UNITS, Clock
 from musicsvc.errors import Failure
@@ -54,24 +54,22 @@ Timeout = Annotated[float, option("TIME", "Longest wait [default: 2s].", parser=
 
 @app.command(epilog=show_examples("healthcheck", "healthcheck --ready", "healthcheck --url http://127.0.0.1:8080 -q"))
 def healthcheck(
-    context: typer.Context,
+    session: Session,
     url: Url = None,
     timeout: Timeout = "2s",  # type: ignore[assignment]  # parsed like a value
     ready: Annotated[bool, typer.Option("--ready", help="Also check the database: ask /readyz, not /healthz.")] = False,
-    json: AsJson = False,
 ) -> None:
     """Ask a running server whether it is well. The exit code is 0 if it is, else 1.
 
     It is the server that runs over the database of the settings or, if none is found, at the address of the settings.
     Any certificate is accepted, because nothing secret is sent.
     """
-    session = Session.from_context(context)
     root, note = (url, "") if url else _address(session)
     target = root + ("/readyz" if ready else "/healthz")
     began = session.clock.monotonic()
     status, problem = _ask(target, session.clock, began + timeout)
     milliseconds = round((session.clock.monotonic() - began) * 1000)
-    if json:
+    if session.json:
         facts = {"url": target, "ok": problem is None, "status": status, "message": problem}
         output.print_json({**facts, "milliseconds": milliseconds})
     if problem is not None:

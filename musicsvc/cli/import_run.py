@@ -37,20 +37,19 @@ class RunOptions(NamedTuple):
     """Options that every import has."""
 
     file: Path  # the file to import
-    json: bool  # print the summary as JSON
     refused: Path | None  # the CSV file to write refused rows to
     chosen: runner.ImportOptions
 
 
 def import_file(
-    context: typer.Context,
+    session: Session,
     options: RunOptions,
     open_file: Opener,
     kind: Callable[[runner.ImportOptions], runner.Kind[Any]],
     warn: Warn | None = None,
 ) -> None:
     """Open the file and import it as the kind of import that `kind` returns. See `run`."""
-    session, now = Session.begin(context)
+    now = session.now
     try:
         kind(options.chosen).close()  # --map and --divide are judged before a database is opened
     except Invalid as wrong:
@@ -83,7 +82,7 @@ def run(session: Session, options: RunOptions, open_file: Opener, work: Work, wa
         raise
     finally:
         run.report_refused()
-    if options.json:
+    if session.json:
         output.print_json(_to_json(options, summary))
     else:
         _print(session, options, summary)
@@ -199,7 +198,7 @@ class _Run:
                 self.unwritten = True
                 fault = error.strerror or str(error)
                 self._session.echo(f"Error: {self._options.refused} cannot be written: {fault}.", always=True)
-        if not self._options.json:
+        if not self._session.json:
             for line in refused_rows.lines(refused):
                 typer.echo(escape_controls(line), err=True)
 
@@ -218,7 +217,7 @@ def _print(session: Session, options: RunOptions, summary: ImportSummary) -> Non
     ]
     if summary.at_most:
         found = [row | {name: f"at most {row[name]}" for name in ("new", "changed") if row[name]} for row in found]
-    output.print_table(session, found, ("kind", *columns), json=False)
+    output.print_table(session, found, ("kind", *columns))
     for line in summary.account():
         session.echo(line)
     for reading in summary.readings:

@@ -13,7 +13,7 @@ from typing import IO, Annotated, Any, Literal
 import typer
 
 from musicsvc.cli import import_run, imports, twins
-from musicsvc.cli.options import AsJson, Out, group, option
+from musicsvc.cli.options import FileCommand, Out, group, option
 from musicsvc.cli.output_file import STDOUT, echo_written, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -102,8 +102,8 @@ TemplateFormat = Annotated[
 WIDTH = 18  # of a column of a template, in characters
 
 
-@app.command()
-def template(context: typer.Context, form: TemplateFormat = None, out: Out = STDOUT) -> None:
+@app.command(cls=FileCommand)
+def template(session: Session, form: TemplateFormat = None, out: Out = STDOUT) -> None:
     """Write a catalog file to fill in: all fields, and two example rows."""
     found = {name: field.examples for name, field in rows.FIELDS.items() if field.examples is not None}
     chosen = form or ("xlsx" if out.suffix.lower() == ".xlsx" else "csv")
@@ -113,12 +113,12 @@ def template(context: typer.Context, form: TemplateFormat = None, out: Out = STD
         )
     with open_output(out) as file:
         (_write_csv if chosen == "csv" else _write_xlsx)(file, [[*found], *zip(*found.values(), strict=True)])
-    echo_written(Session.from_context(context), out)
+    echo_written(session, out)
 
 
 @app.command("catalog")
 def import_catalog(  # noqa: PLR0917 - a parameter for each option
-    context: typer.Context,
+    session: Session,
     file: File,
     more: Pairs = None,
     map_: Map = None,
@@ -133,19 +133,18 @@ def import_catalog(  # noqa: PLR0917 - a parameter for each option
     dry_run: DryRun = False,
     strict: Strict = False,
     refused: Refused = None,
-    json: AsJson = False,
 ) -> None:
     """Import artists, albums and tracks."""
     of_catalog = {"date_format": date_format, "artist": artist, "user": manager}
     options = _options(map_, more, blank, divide=divide or (), dry_run=dry_run, strict=strict, **of_catalog)
     opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
     warn = partial(twins.warn_of_catalog, options)
-    import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, catalog.Catalog, warn)
+    import_run.import_file(session, import_run.RunOptions(file, refused, options), opened, catalog.Catalog, warn)
 
 
 @app.command("follows")
 def import_follows(  # noqa: PLR0917 - a parameter for each option
-    context: typer.Context,
+    session: Session,
     file: File,
     more: Pairs = None,
     map_: Map = None,
@@ -157,17 +156,16 @@ def import_follows(  # noqa: PLR0917 - a parameter for each option
     dry_run: DryRun = False,
     strict: Strict = False,
     refused: Refused = None,
-    json: AsJson = False,
 ) -> None:
     """Import follows between accounts."""
     options = _options(map_, more, blank, dry_run=dry_run, strict=strict, create_missing=create_missing)
     opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
-    import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, follows.Follows)
+    import_run.import_file(session, import_run.RunOptions(file, refused, options), opened, follows.Follows)
 
 
 @app.command("playlists")
 def import_playlists(  # noqa: PLR0917 - a parameter for each option
-    context: typer.Context,
+    session: Session,
     file: File,
     more: Pairs = None,
     map_: Map = None,
@@ -181,7 +179,6 @@ def import_playlists(  # noqa: PLR0917 - a parameter for each option
     dry_run: DryRun = False,
     strict: Strict = False,
     refused: Refused = None,
-    json: AsJson = False,
 ) -> None:
     """Import playlists from rows with one track each."""
     if owner is None:
@@ -189,12 +186,12 @@ def import_playlists(  # noqa: PLR0917 - a parameter for each option
     of_playlists = {"divide": divide or (), "user": owner, "public": public}
     options = _options(map_, more, blank, dry_run=dry_run, strict=strict, **of_playlists)
     opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
-    import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, playlists.Playlists)
+    import_run.import_file(session, import_run.RunOptions(file, refused, options), opened, playlists.Playlists)
 
 
 @app.command("plays")
 def import_plays(  # noqa: PLR0917 - a parameter for each option
-    context: typer.Context,
+    session: Session,
     file: File,
     more: Pairs = None,
     map_: Map = None,
@@ -210,7 +207,6 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
     dry_run: DryRun = False,
     strict: Strict = False,
     refused: Refused = None,
-    json: AsJson = False,
 ) -> None:
     """Import plays from tables or from exports of other services."""
     of_plays = {"date_format": date_format, "listener": listener, "create_missing": create_missing}
@@ -222,8 +218,8 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
             raise records.UnclearError(plays.NO_LISTENER[0], "Add --listener NAME.")
         return histories.open_file(path, form, sheet, mapped=mapped, encoding=encoding)
 
-    chosen = import_run.RunOptions(file, json, refused, options)
-    import_run.import_file(context, chosen, opened, plays.Plays, twins.warn_of_plays)
+    chosen = import_run.RunOptions(file, refused, options)
+    import_run.import_file(session, chosen, opened, plays.Plays, twins.warn_of_plays)
 
 
 def _options(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import interrupts, output, progress
-from musicsvc.cli.options import AsJson, Yes, identifier
+from musicsvc.cli.options import Yes, identifier
 from musicsvc.cli.output import JSON, format_time
 from musicsvc.cli.session import Session
 from musicsvc.store.engine import store as stores
@@ -20,36 +20,32 @@ PARTLY = "partly"
 AGAIN = "Run the same command again to continue."
 
 
-def list_(context: typer.Context, json: AsJson = False) -> None:
+def list_(session: Session) -> None:
     """List the imports, newest first."""
-    session = Session.from_context(context)
     columns = ("id", "kind", "state", "rows", "new", "changed", "started_at", "user", "file")
     found = [_to_json(row) for row in session.read(runs.newest)]
-    shown = found if json else [row | {name: _total(row, name) for name in ("new", "changed")} for row in found]
-    output.print_table(session, shown, columns, json=json)
+    shown = found if session.json else [row | {name: _total(row, name) for name in ("new", "changed")} for row in found]
+    output.print_table(session, shown, columns)
     if not found:
         session.echo("No imports yet.")
 
 
-def undo(
-    context: typer.Context, run: Annotated[int, identifier("import")], yes: Yes = False, json: AsJson = False
-) -> None:
+def undo(session: Session, run: Annotated[int, identifier("import")], yes: Yes = False) -> None:
     """Undo an import: delete the rows that it created, restore the rows that it changed.
 
     Rows that other data refers to are kept and listed. Run it again to retry them. On a terminal, the command first
     shows what it will do, and asks.
     """
-    session, now = Session.begin(context)
     with session.store() as store:
         if not yes and sys.stdin.isatty():
             _ask(store, run)
         with interrupts.stopping(session, AGAIN), progress.bar(session, f"import {run}") as on_progress:
-            summary = undoing.undo(store, run, now=now, on_progress=on_progress)
+            summary = undoing.undo(store, run, now=session.now, on_progress=on_progress)
     counts = _counts(summary)
-    if json:
+    if session.json:
         output.print_json({"import": _to_json(summary.run), **counts, "kept": wording.kept_rows(summary.kept)})
         return
-    output.print_table(session, [{"kind": kind} | row for kind, row in counts.items()], COLUMNS, json=False)
+    output.print_table(session, [{"kind": kind} | row for kind, row in counts.items()], COLUMNS)
     _explain(session, summary)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import explaining, listening, output, periods
-from musicsvc.cli.options import AsJson, group, row
+from musicsvc.cli.options import group, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.server.handlers import insights
@@ -47,16 +47,14 @@ Id = Annotated[int, row("")]
 
 @app.command()
 def show(
-    context: typer.Context,
+    session: Session,
     kind: KindOf,
     number: Id,
     period: periods.Period = None,
     first: periods.First = None,
     last: periods.Last = None,
-    json: AsJson = False,
 ) -> None:
     """Show figures equal to those of the API, and the plays of each day."""
-    session = Session.from_context(context)
     window = periods.choose(period, first, last, session.clock.now())
 
     def unit() -> tuple[str, Growth, JSON, charts.Chart]:
@@ -66,32 +64,30 @@ def show(
         return name, _growth(days, data["growth"]["first_play"]), data, charts.build(subject, days)
 
     name, growth, data, chart = session.read(unit)
-    if json:
+    if session.json:
         output.print_json({"kind": kind.value, "id": number, "name": name} | data)
         return
     days = listening.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
     lines = _lines(data, growth) | listening.lines(data) | {"plays by day": days}
-    output.print_record({kind.value: f"{number}: {name}"} | lines, json=False)
+    output.print_record(session, {kind.value: f"{number}: {name}"} | lines)
     typer.echo("\nhours of the week")
     listening.print_hours(session, data["hours"]["hours"])
     for title in ("tracks", "top_tracks", "top_albums"):
         if data.get(title):
             typer.echo(f"\n{title.replace('_', ' ')}")
-            output.print_table(session, [_ranked(row) for row in data[title]], COLUMNS, json=False, cut="name")
+            output.print_table(session, [_ranked(row) for row in data[title]], COLUMNS, cut="name")
 
 
 @app.command()
 def explain(
-    context: typer.Context,
+    session: Session,
     kind: KindOf,
     number: Id,
     period: periods.Period = None,
     first: periods.First = None,
     last: periods.Last = None,
-    json: AsJson = False,
 ) -> None:
     """Recount the figures from the stored plays step by step, and compare them with the API."""
-    session = Session.from_context(context)
     now = session.clock.now()
     window = periods.choose(period, first, last, now)
 
@@ -102,7 +98,7 @@ def explain(
     name, found = session.read(unit)
     if found.differences:  # perhaps only because plays are not counted yet
         name, found = session.write(partial(counting.alone, unit))
-    if json:
+    if session.json:
         output.print_json(explanation_shapes.explanation(_subject(kind, number), name, found))
     else:
         explaining.print_page(session, f"{kind} {number}: {name}", found)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, option, row, row_option
+from musicsvc.cli.options import option, row, row_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
@@ -55,7 +55,7 @@ def _bars(encoding: str) -> str:
 
 
 def release(
-    context: typer.Context,
+    session: Session,
     album: Annotated[int, row("album", "ALBUM")],
     against: Annotated[
         list[int] | None,
@@ -64,10 +64,8 @@ def release(
     days: Annotated[
         int, option("DAYS", "Days since the release, the release date included.", "--days", min=1, max=MOST_DAYS)
     ] = DEFAULT_DAYS,
-    json: AsJson = False,
 ) -> None:
     """Compare the plays and listeners of albums by the days since their release."""
-    session = Session.from_context(context)
     ids = list(dict.fromkeys([album, *(against or ())]))
     if len(ids) > MOST_ALBUMS + 1:
         raise typer.BadParameter(f"Use at most {MOST_ALBUMS} albums.", param_hint="--against")
@@ -81,7 +79,7 @@ def release(
         data = session.read(unit)
     except Invalid as error:
         raise typer.BadParameter(error.errors["against"], param_hint="--against") from None
-    if json:
+    if session.json:
         output.print_json(data)
     else:
         _print_releases(session, data)
@@ -96,7 +94,7 @@ def _print_releases(session: Session, data: JSON) -> None:
     rows = [_day(found, day) for day in range(max(len(each["points"]) for each in found))]
     if rows:
         typer.echo()
-        output.print_table(session, rows, rows[0], json=False)
+        output.print_table(session, rows, rows[0])
 
 
 def _day(releases: list[JSON], day: int) -> JSON:
@@ -156,4 +154,4 @@ def print_hours(session: Session, hours: list[list[int]]) -> None:
         }
         for name, plays in zip(WEEKDAYS, hours, strict=True)
     ]
-    output.print_table(session, rows, rows[0], json=False)
+    output.print_table(session, rows, rows[0])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from errno import EACCES, EPERM, EROFS
 from functools import cache, partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from musicsvc.cli import later, stdio
-from musicsvc.cli.options import Command, option, show_examples
+from musicsvc.cli.options import Command, option, show_examples, with_session
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.wording import escape_controls
@@ -93,9 +94,11 @@ def _root(
     """A music catalog, playlist and creator-analytics API that starts with one command."""
 
 
-def _account(
-    user: Annotated[str | None, Shared("--user", metavar="EMAIL", help="Same as EMAIL.")] = None,
-) -> None:
+def _json(json: Annotated[bool, Shared("--json", help="Print the result as one JSON value.")] = False) -> None:
+    """Declare the option `--json` of all commands with a result."""
+
+
+def _account(user: Annotated[str | None, Shared("--user", metavar="EMAIL", help="Same as EMAIL.")] = None) -> None:
     """Declare the option `--user` of all commands that take an account as an argument."""
 
 
@@ -140,7 +143,7 @@ class _Commands(UserDict[str, Any]):
 
     def __init__(self, shared: list[Any]) -> None:
         super().__init__(dict.fromkeys(COMMANDS))
-        self._options = shared, _declared(_account), _declared(_name)
+        self._options = shared, _declared(_json), _declared(_account), _declared(_name)
 
     def __getitem__(self, name: str) -> Any:
         if self.data[name] is None:
@@ -148,8 +151,10 @@ class _Commands(UserDict[str, Any]):
             source, _, attribute = place.partition(".")
             with later.deferred():
                 below: typer.Typer = getattr(import_module(f"musicsvc.cli.{source}"), attribute or "app")
-            for registered in below.registered_commands:
-                registered.cls = Command
+            commands: list[Any] = below.registered_commands
+            for registered in commands:
+                registered.cls = registered.cls if issubclass(registered.cls, Command) else Command
+                registered.callback = with_session(registered.callback)
             app = typer.Typer(rich_markup_mode=None)
             app.add_typer(below, name=name, help=help_text)
             group: Any = get_group(app).commands[name]
@@ -165,16 +170,16 @@ def _declared(function: Callable[..., None]) -> list[Any]:
     return get_command(app).params
 
 
-def _add_options(group: TyperGroup, shared: list[Any], account: list[Any], name: list[Any]) -> None:
-    """Add the shared options to every command, `--user` and `--name` to those that take an account or a row."""
+def _add_options(group: TyperGroup, shared: list[Any], json: list[Any], account: list[Any], name: list[Any]) -> None:
+    """Add the shared options to every command, the others to those that have a result, or take an account or a row."""
     for below in group.commands.values():
         if isinstance(below, TyperGroup):
-            _add_options(below, shared, account, name)
-        else:
+            _add_options(below, shared, json, account, name)
+        elif isinstance(below, Command):
             metavars = [parameter.metavar or "" for parameter in below.params if isinstance(parameter, TyperArgument)]
             takes_account = any(metavar.startswith("EMAIL") for metavar in metavars)
-            takes_name = isinstance(below, Command) and below.takes_name
-            below.params.extend([*(account if takes_account else []), *(name if takes_name else []), *shared])
+            added = (json if below.has_json else [], account if takes_account else [], name if below.takes_name else [])
+            below.params.extend([*chain(*added), *shared])
 
 
 def main(session: Session | None = None) -> None:

@@ -1,7 +1,8 @@
 """Commands and groups whose help describes values in plain words, and the arguments and options that several share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,6 @@ from musicsvc.cli import later
 from musicsvc.cli.session import Session
 from musicsvc.wording import explain_validation
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON value.")]
 LARGEST_ID = 2**53 - 1  # as in the API
 PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
@@ -25,8 +25,27 @@ class Name(str):
     __slots__ = ()
 
 
+def with_session(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command as Typer calls it, with its context, of a function that takes the session in its place."""
+
+    @wraps(command)
+    def run(context: typer.Context, **options: Any) -> None:
+        command(Session.from_context(context), **options)
+
+    declared = signature(command, eval_str=True)
+    context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    typed: Any = run
+    typed.__signature__ = declared.replace(parameters=[context, *[*declared.parameters.values()][1:]])
+    return run
+
+
 class Command(TyperCommand):
-    """A command. In place of an argument that names an artist, album or track, it also takes `--name NAME`."""
+    """A command. In place of an argument that names an artist, album or track, it also takes `--name NAME`.
+
+    `has_json`: it takes `--json`, too.
+    """
+
+    has_json = True
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -69,6 +88,12 @@ class Command(TyperCommand):
             raise
 
 
+class FileCommand(Command):
+    """A command whose only result is a file, or none."""
+
+    has_json = False
+
+
 def _names(args: Sequence[str]) -> Iterator[str]:
     """Yield the arguments, with each `--name NAME` replaced by the name."""
     words = iter(args)
@@ -103,12 +128,16 @@ def refuse(problems: Mapping[str, str | None]) -> None:
 
 def account_argument(metavar: str, help_text: str) -> Any:
     """Return a Typer argument that names an account. The option `--user` can be used instead."""
-    return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=one_account)
+    return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=_account)
 
 
-def one_account(context: typer.Context, email: str) -> str:
+def _account(context: typer.Context, email: str) -> str:
+    return one_account(Session.from_context(context), email)
+
+
+def one_account(session: Session, email: str) -> str:
     """Return the account that the argument EMAIL or the option `--user` names. Raises BadParameter unless one does."""
-    user = Session.from_context(context).user
+    user = session.user
     if bool(email) == bool(user):
         raise typer.BadParameter("Name one account: EMAIL, or --user EMAIL.")
     return email or user or ""

@@ -58,40 +58,29 @@ def print_json_array(values: Iterable[object]) -> None:
     write(b"[]\n" if separator == b"[\n" else b"\n]\n")
 
 
-def print_result(session: "Session", message: str, result: object, *, json: bool) -> None:
-    """Report a change: print the message on stderr, and with `json` the changed object on stdout."""
+def print_result(session: Session, message: str, result: object) -> None:
+    """Report a change: print the message on stderr, and with `--json` the changed object on stdout."""
     session.echo(message)
-    if json:
+    if session.json:
         print_json(result)
 
 
 def print_list(
-    session: "Session",
-    query: Callable[[], Iterable[T]],
-    to_json: Callable[[T], JSON],
-    columns: Iterable[str],
-    *,
-    json: bool,
+    session: Session, query: Callable[[], Iterable[T]], to_json: Callable[[T], JSON], columns: Iterable[str]
 ) -> None:
     """Run a query in a read transaction and print its rows as a table or as JSON."""
-    print_table(session, [to_json(row) for row in session.read(query)], columns, json=json)
+    print_table(session, [to_json(row) for row in session.read(query)], columns)
 
 
 def print_table(
-    session: "Session",
-    rows: Sequence[JSON],
-    columns: Iterable[str],
-    *,
-    json: bool,
-    cut: str | None = None,
-    prose: bool = False,
+    session: Session, rows: Sequence[JSON], columns: Iterable[str], *, cut: str | None = None, prose: bool = False
 ) -> None:
-    """Print the given columns of the rows as a table, or with `json` all keys of the rows.
+    """Print the given columns of the rows as a table, or with `--json` all keys of the rows.
 
     If the terminal is too narrow, empty columns are left out first, then the last columns. `cut`: a column whose long
     words may be cut on a terminal. `prose`: cells are sentences, which are wrapped in a pipe too.
     """
-    if json:
+    if session.json:
         print_json(rows)
         return
     table = [
@@ -111,9 +100,9 @@ def print_table(
     typer.echo("".join(f"{line}\n" for line in lines(table, room)), nl=False)
 
 
-def print_record(record: JSON, *, json: bool) -> None:
-    """Print an object with one line for each key, or with `json` as JSON."""
-    if json:
+def print_record(session: Session, record: JSON) -> None:
+    """Print an object with one line for each key, or with `--json` as JSON."""
+    if session.json:
         print_json(record)
         return
     titles = Column("", [_title(key) for key in record], whole=True)

@@ -12,7 +12,7 @@ import typer
 from musicsvc.cli import dumping, output, periods, progress, recounting
 from musicsvc.cli.activity import parse_time
 from musicsvc.cli.insights import Kind
-from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, Email, Yes, group, option, row_option
+from musicsvc.cli.options import LARGEST_ID, TIME_HELP, Email, Yes, group, option, row_option
 from musicsvc.cli.recounting import EngineName
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -55,7 +55,7 @@ app = group(
 
 @app.command()
 def recount(
-    context: typer.Context,
+    session: Session,
     *,
     check: Annotated[bool, typer.Option("--check", help="Only compare; exit with 1 if counts differ.")] = False,
     folder: Dumped = None,
@@ -67,7 +67,6 @@ def recount(
     since: periods.Since = None,
     until: periods.Until = None,
     compare: Compare = False,
-    json: AsJson = False,
 ) -> None:
     """Recount all figures from the stored plays, list differences and correct them.
 
@@ -75,18 +74,17 @@ def recount(
     needs no database, except to --compare, and changes nothing. Periods are as of the time of the dump. All other
     options but --check and --json are for --from.
     """
-    session = Session.from_context(context)
     options = recounting.Options(engine, master, kind, ids or [], period, since, until, compare)
     if folder is not None:
         if check:
             raise typer.BadParameter("Use --compare with --from.", param_hint="--check")
-        recounting.run(session, folder, options, json=json)
+        recounting.run(session, folder, options)
         return
     if options.given:
         raise typer.BadParameter("Needs --from DIR.", param_hint=options.given[0])
     with session.store() as store, progress.bar(session, "days") as on_progress:
         report = verify.run(store, check=check, on_progress=on_progress)
-    if json:
+    if session.json:
         output.print_json(_shown(report, check=check))
     else:
         _draw(session, report, check=check)
@@ -113,7 +111,7 @@ def _draw(session: Session, report: verify.VerifyReport, *, check: bool) -> None
         for row, stored, counted in report.differences
     ]
     if shown:
-        output.print_table(session, shown, shown[0], json=False)
+        output.print_table(session, shown, shown[0])
     if report.differing > len(shown):
         session.echo(f"… and {report.differing - len(shown):,} more.")
     if report.kept_from:
@@ -130,9 +128,8 @@ app.command()(dumping.dump)
 
 
 @app.command()
-def prune(context: typer.Context, json: AsJson = False) -> None:
+def prune(session: Session) -> None:
     """Delete single plays older than plays.keep_days days. Counts of plays and listeners stay."""
-    session = Session.from_context(context)
     keep = session.settings().plays.keep_days
     gone, first = 0, 0
     if keep:
@@ -141,25 +138,17 @@ def prune(context: typer.Context, json: AsJson = False) -> None:
         session.echo(f"Deleted {quantity(gone, 'play')} before {to_date(first)}.")
     else:
         session.echo("Nothing was deleted, because plays.keep_days is 0. Set it to the number of days to keep.")
-    if json:
+    if session.json:
         output.print_json({"deleted": gone, "kept_from": output.format_day(first)})
 
 
 @app.command("list")
-def list_(
-    context: typer.Context,
-    email: Email = "",
-    since: Since = None,
-    track: TrackId = None,
-    limit: Limit = 100,
-    json: AsJson = False,
-) -> None:
+def list_(session: Session, email: Email = "", since: Since = None, track: TrackId = None, limit: Limit = 100) -> None:
     """List the plays that an account reported, newest report first.
 
     The time of the report is not known of plays that an earlier version stored; --since leaves them out.
     """
-    session, now = Session.begin(context)
-    reported_since = parse_time(since, now, "--since")
+    reported_since = parse_time(since, session.now, "--since")
     with session.store() as store:
         reports = _reports(store, email, reported_since, track)
         plays = store.read(lambda: account_plays.newest(reports, limit)).result()
@@ -170,28 +159,20 @@ def list_(
         | output.shape(play, "reported_at")
         for play in plays
     ]
-    output.print_table(session, rows, ("played_at", "track_id", "track", "listener", "reported_at"), json=json)
+    output.print_table(session, rows, ("played_at", "track_id", "track", "listener", "reported_at"))
     if count > len(plays):
         more = "at least " if count == COUNTED else ""
         session.echo(f"The newest {len(plays):,} of {more}{count:,} plays. --limit shows more.")
 
 
 @app.command()
-def withdraw(
-    context: typer.Context,
-    email: Email = "",
-    since: Since = None,
-    track: TrackId = None,
-    yes: Yes = False,
-    json: AsJson = False,
-) -> None:
+def withdraw(session: Session, email: Email = "", since: Since = None, track: TrackId = None, yes: Yes = False) -> None:
     """Delete plays that an account reported, and correct all figures.
 
     The command first shows what it will delete, and asks. The client may report deleted plays again. The time of the
     report is not known of plays that an earlier version stored; --since leaves them out.
     """
-    session, now = Session.begin(context)
-    reported_since = parse_time(since, now, "--since")
+    reported_since = parse_time(since, session.now, "--since")
     with session.store() as store:
         reports = _reports(store, email, reported_since, track)
         summary = store.read(lambda: account_plays.summarize(reports)).result()
@@ -199,16 +180,18 @@ def withdraw(
         asking = bool(summary.plays) and not yes
         if asking and not sys.stdin.isatty():
             raise Failure(f"This deletes {about}. To confirm this without a terminal, add --yes.")
-        if not json:
+        if not session.json:
             _show(session, summary)
         session.echo(f"{email} reported {about}.")
         _explain_pruned(session, summary)
         if asking:
             typer.confirm(f"Delete {quantity(summary.plays, 'play')}?", abort=True, err=True)
         with progress.bar(session, "plays") as on_progress:
-            done = account_plays.withdraw(store, reports, summary, now=now, actor="cli", on_progress=on_progress)
+            done = account_plays.withdraw(
+                store, reports, summary, now=session.now, actor="cli", on_progress=on_progress
+            )
     session.echo(f"Withdrew {quantity(done, 'play')}.")
-    if json:
+    if session.json:
         output.print_json(_to_json(summary) | {"withdrawn": done})
 
 
@@ -221,7 +204,7 @@ def _show(session: Session, summary: account_plays.ReportsSummary) -> None:
     """Print the tracks with the most plays on stdout."""
     if summary.plays:
         rows = [each._asdict() for each in summary.tracks[:SHOWN_TRACKS]]
-        output.print_table(session, rows, ("track_id", "track", "plays"), json=False)
+        output.print_table(session, rows, ("track_id", "track", "plays"))
         if len(summary.tracks) > SHOWN_TRACKS:
             session.echo(f"… and {quantity(len(summary.tracks) - SHOWN_TRACKS, 'more track', 'more tracks')}.")
 

@@ -64,7 +64,7 @@ class Options:
         return [f"--{name}" for name, value in (values | {"compare": self.compare}).items() if value]
 
 
-def run(session: Session, folder: Path, options: Options, *, json: bool) -> None:
+def run(session: Session, folder: Path, options: Options) -> None:
     """Recount the figures of the options from the dump in the folder; print them, or their differences."""
     from musicsvc.store.plays.subjects import KINDS
     from musicsvc.store.recounting import dump, results
@@ -77,12 +77,12 @@ def run(session: Session, folder: Path, options: Options, *, json: bool) -> None
         results.check_rows(engine, opened)
         found = results.run(engine, opened, KINDS[options.kind.value], options.ids, window)
         if options.compare:
-            _compare(session, opened, window, options, found, json=json)
+            _compare(session, opened, window, options, found)
             return
         if opened.complete_from > max(0, window.first):
             session.echo("Single plays of the first days of the period were deleted; the figures are too low.")
-        if not json:
-            output.print_table(session, [_row(each) for each in found], COLUMNS, json=False, cut="name")
+        if not session.json:
+            output.print_table(session, [_row(each) for each in found], COLUMNS, cut="name")
         elif len(options.ids) == 1:
             output.print_json(*map(shape, found))
         else:
@@ -188,9 +188,7 @@ def served_figures(subject: Subject, window: Window) -> JSON:
     return {each: _of_plays(some) for each, some in data.items() if each not in NOT_PLAYS}
 
 
-def _compare(
-    session: Session, dump: Dump, window: Window, options: Options, found: Iterator[Recounted], *, json: bool
-) -> None:
+def _compare(session: Session, dump: Dump, window: Window, options: Options, found: Iterator[Recounted]) -> None:
     """Print every difference between the recounted and the service's own figures; exit with 1 if there is any."""
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.subjects import KINDS, Subject
@@ -211,10 +209,10 @@ def _compare(
             differences += compare.differences(subject, served, {}, which)
     rows = [each._asdict() for each in differences]
     explained = compare.explain(dump, which)
-    if json:
+    if session.json:
         output.print_json({"subjects": subjects, "differences": rows, "not_compared": explained})
     elif rows:
-        output.print_table(session, rows, rows[0], json=False)
+        output.print_table(session, rows, rows[0])
     for line in explained:
         session.echo(line)
     session.echo(f"{quantity(len(rows), 'difference')} in the figures of {quantity(subjects, noun)}.")

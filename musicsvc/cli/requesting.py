@@ -17,7 +17,7 @@ import typer
 
 from musicsvc import curl
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, option, show_examples
+from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.secret_input import read_stdin
 from musicsvc.cli.session import Session
@@ -83,13 +83,12 @@ As = Annotated[
     )
 )
 def request(
-    context: typer.Context,
+    session: Session,
     method: Word = "",
     path: PathArgument = None,
     user: UserOption = None,
     data: Data = None,
     tiers: As = None,
-    json: AsJson = False,
 ) -> None:
     """Send one request to the API without a server.
 
@@ -101,18 +100,17 @@ def request(
     nor is an administrator. owner: the account of --user, by default the manager of the artist, album or
     track, or the owner of the playlist.
     """
-    session = Session.from_context(context)
     body = _body(data)
     method, path = _split(method, path, body=body is not None)
     asked = _Asked(session, method, path, body, curl_file=_of_curl(data))
     names = _tiers(tiers)
     if not names:
         found = asked.send(user)
-        output.print_json(found) if json else _print(found)
+        output.print_json(found) if session.json else _print(found)
         return
     if asked.writes:
         raise typer.BadParameter(f"--as sends the request once for each tier, and {method} {path} may write.")
-    _show_tiers({name: asked.send(email) for name, email in asked.callers(names, user).items()}, json=json)
+    _show_tiers(session, {name: asked.send(email) for name, email in asked.callers(names, user).items()})
 
 
 def _body(data: str | None) -> bytes | None:
@@ -260,10 +258,10 @@ def _print(found: JSON) -> None:
         typer.echo(escape_controls(line))
 
 
-def _show_tiers(found: Mapping[str, JSON], *, json: bool) -> None:
+def _show_tiers(session: Session, found: Mapping[str, JSON]) -> None:
     """Print the response in each tier, and the fields by which it differs from the tier before."""
     differences = [_difference(one, other, found) for one, other in pairwise(found)]
-    if json:
+    if session.json:
         output.print_json({"tiers": dict(found), "differences": differences})
         return
     for name, each in found.items():

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import AsJson, option, show_examples
+from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.store.seeding import fixtures, synthetic, world
@@ -28,7 +28,7 @@ GRANTED = (
 
 @app.command(epilog=show_examples("seed", "seed --accounts", "seed --scale 0.5"))
 def seed(
-    context: typer.Context,
+    session: Session,
     scale: Annotated[
         float | None,
         option("FACTOR", "Size of a synthetic catalog; 1 is 1,000 artists, 4,000 albums and 20,000 tracks."),
@@ -39,10 +39,8 @@ def seed(
     accounts: Annotated[
         bool, typer.Option("--accounts", help="Give new accounts of the sample data API access and valid tokens.")
     ] = False,
-    json: AsJson = False,
 ) -> None:
     """Add the sample data of the demo, or a synthetic catalog of any size. Safe to repeat."""
-    session = Session.from_context(context)
     if accounts and scale is not None:
         raise typer.BadParameter("A synthetic catalog has no accounts. Remove --accounts or --scale.")
     if random_seed is not None and scale is None:
@@ -55,7 +53,7 @@ def seed(
         added = _add_synthetic(session, scale, 1 if random_seed is None else random_seed)
     parts = [quantity(number, kind.removesuffix("s"), kind) for kind, number in added.items() if number]
     message = f"Added {', '.join(parts)}." if parts else "All data exists already. Nothing was added."
-    output.print_result(session, message, added, json=json)
+    output.print_result(session, message, added)
     if added.get("accounts"):
         session.echo(GRANTED if accounts else WITHOUT_ACCESS)
     elif accounts:

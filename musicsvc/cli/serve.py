@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc import config, permissions
-from musicsvc.cli.options import option, show_examples
+from musicsvc.cli.options import FileCommand, option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, NoDatabase, Unavailable
 from musicsvc.server import serving
@@ -27,15 +27,16 @@ TLS = "--tls-cert cert.pem --tls-key key.pem"
 
 
 @app.command(
+    cls=FileCommand,
     epilog=show_examples(
         "serve --demo",
         "serve --demo --score --junit card.xml",
         "serve --workers 4 --wait-for-database 60",
         f"serve --host 0.0.0.0 --port 8443 {TLS}",
-    )
+    ),
 )
 def serve(  # noqa: PLR0917 - typer calls it by name
-    context: typer.Context,
+    session: Session,
     host: Annotated[str | None, option("IP", "Address to listen on [default: 127.0.0.1].")] = None,
     port: Annotated[int | None, option("PORT", "Port; 0 is any free port [default: 8080].", min=0, max=65535)] = None,
     workers: Annotated[int | None, option("N", "Worker processes, 1 to 64 [default: 1].", min=1, max=64)] = None,
@@ -59,7 +60,6 @@ def serve(  # noqa: PLR0917 - typer calls it by name
         raise typer.BadParameter("--now, --speed, --world and --score are for the demo. Add --demo.")
     if junit is not None and not score:
         raise typer.BadParameter("--junit writes the report card. Add --demo --score.")
-    session = Session.from_context(context)
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
     options |= {"server.init": init or None, "database.wait_timeout": wait_for_database}

@@ -37,12 +37,13 @@ def once(unit: Callable[[], T]) -> Callable[[], T]:
 
 @dataclass
 class Session:
-    """The context of a running command, with the options that all commands share."""
+    """The context of a running command, with the options that commands share."""
 
     config: Path | None = None
     quiet: bool = False
     traceback: bool = False
     user: str | None = None
+    json: bool = False
     demo: bool = False  # the command serves the demo
     migrations: Path | None = None  # their folder, if not that of this version of the service
     clock: Clock = field(default_factory=Clock)
@@ -52,11 +53,10 @@ class Session:
     def from_context(context: typer.Context) -> "Session":
         return context.find_root().ensure_object(Session)
 
-    @staticmethod
-    def begin(context: typer.Context) -> "tuple[Session, int]":
-        """Return the session of the running command and the current time."""
-        session = Session.from_context(context)
-        return session, session.clock.now()
+    @property
+    def now(self) -> int:
+        """The current time."""
+        return self.clock.now()
 
     def settings(self, options: Mapping[str, object] | None = None) -> "Settings":
         """Load the effective settings. Warns once about environment variables that match no setting.

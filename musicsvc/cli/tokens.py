@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.options import AsJson, Email, Limit, TokenId, group, option, refuse, search_option
+from musicsvc.cli.options import Email, Limit, TokenId, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse_duration
@@ -42,7 +42,7 @@ def _duration(text: str) -> int:
 
 @app.command()
 def create(
-    context: typer.Context,
+    session: Session,
     name: Annotated[str, option("NAME", "The purpose of the token; 3 to 50 characters.")],
     email: Email = "",
     scope: Annotated[
@@ -50,95 +50,85 @@ def create(
         option("SCOPE", "read: only GET requests and exports. listen: only listens of a player."),
     ] = "read-write",
     days: Annotated[int, option("N", "The days until the token expires.", min=1, max=90)] = 90,
-    json: AsJson = False,
 ) -> None:
     """Create a token, valid for up to 90 days, and print its value. The account needs API access.
 
     A token of the scope listen is for a player (docs/players.md). It ends 90 days after its last use.
     """
     refuse({"--name": tokens.name_fault(name.strip())})
-    session, now = Session.begin(context)
 
     def unit() -> tuple[models.Token, str]:
         user = users.by_email(email)
         try:
-            return tokens.create(user, name, days=days, scope=scope, now=now)
+            return tokens.create(user, name, days=days, scope=scope, now=session.now)
         except Forbidden as refusal:
             remedy = "user reinstate" if user.suspended_at else "access grant"
             raise Failure(f"{refusal.message} Run: musicsvc {remedy} {user.email}") from None
 
-    _print_value(session, *session.write(unit), json=json)
+    _print_value(session, *session.write(unit))
 
 
 @app.command("list")
 def list_(
-    context: typer.Context,
+    session: Session,
     user: Annotated[str | None, option("EMAIL", "Only tokens of this account.")] = None,
     expiring: Annotated[
         int | None, option("DURATION", "Only valid tokens that expire within it, such as 14d.", parser=_duration)
     ] = None,
     search: Annotated[str | None, search_option("the name or email")] = None,
     limit: Limit = None,
-    json: AsJson = False,
 ) -> None:
     """List tokens, oldest first, including expired and revoked ones."""
-    session, now = Session.begin(context)
+    now = session.now
     within = None if expiring is None else (now, now + expiring)
     output.print_list(
         session,
         lambda: tokens.list(None if user is None else users.by_email(user), limit=limit, text=search, expiring=within),
         lambda token: token_json(token, now),
         ("id", "name", "email", "state", "scope", "revoked_reason", "expires_at", "last_used_at", "last_four"),
-        json=json,
     )
 
 
 @app.command()
 def revoke(
-    context: typer.Context,
+    session: Session,
     token_id: TokenId,
     reason: Annotated[str, option("TEXT", "The reason, shown by `token list`.")] = OPERATOR,
-    json: AsJson = False,
 ) -> None:
     """Revoke a token: requests with it answer 401 at once."""
-    session, now = Session.begin(context)
-    token = session.write(lambda: tokens.revoke(token_id, reason.strip() or OPERATOR, now=now), urgent=True)
+    token = session.write(lambda: tokens.revoke(token_id, reason.strip() or OPERATOR, now=session.now), urgent=True)
     message = f"Token {token.id} of {token.user.email} is revoked."
-    output.print_result(session, message, token_json(token, now), json=json)
+    output.print_result(session, message, token_json(token, session.now))
 
 
 @app.command()
-def reinstate(context: typer.Context, token_id: TokenId, json: AsJson = False) -> None:
+def reinstate(session: Session, token_id: TokenId) -> None:
     """Undo the revocation of a token."""
-    session, now = Session.begin(context)
-    token = session.write(lambda: tokens.reinstate(token_id, now=now))
-    message = f"Token {token.id} of {token.user.email} is {tokens.state(token, now)}."
+    token = session.write(lambda: tokens.reinstate(token_id, now=session.now))
+    message = f"Token {token.id} of {token.user.email} is {tokens.state(token, session.now)}."
     if token.user.suspended_at is not None:
         message += f" The account is suspended. Run: musicsvc user reinstate {token.user.email}"
-    output.print_result(session, message, token_json(token, now), json=json)
+    output.print_result(session, message, token_json(token, session.now))
 
 
 @app.command()
 def regenerate(
-    context: typer.Context,
+    session: Session,
     token_id: TokenId,
     overlap: Annotated[
         int | None,
         option("DURATION", "How long the old value is accepted, such as 12h; at most 24h.", parser=_duration),
     ] = None,
-    json: AsJson = False,
 ) -> None:
     """Give a token a new value, valid for 90 days, and print it. The old value is refused at once, or later."""
     refuse({"--overlap": tokens.LONG_OVERLAP if (overlap or 0) > tokens.LONGEST_OVERLAP else None})
-    session, now = Session.begin(context)
-    written = session.write(lambda: tokens.regenerate(token_id, overlap=overlap or 0, now=now), urgent=True)
-    _print_value(session, *written, json=json)
+    written = session.write(lambda: tokens.regenerate(token_id, overlap=overlap or 0, now=session.now), urgent=True)
+    _print_value(session, *written)
 
 
 @app.command()
-def inspect(context: typer.Context, json: AsJson = False) -> None:
+def inspect(session: Session) -> None:
     """Show the details of a token, and why it is refused. Its value is read from a prompt or from stdin."""
-    session = Session.from_context(context)
     value = secret_input.prompt_once("Token") if sys.stdin.isatty() else secret_input.read_stdin("token")
     if not tokens.well_formed(value):
         raise Failure("This is not a valid musicsvc token. A token is msvc_ and 46 letters and digits; copy all of it.")
@@ -149,12 +139,12 @@ def inspect(context: typer.Context, json: AsJson = False) -> None:
             " musicsvc token list shows all tokens."
         )
     now = session.clock.now()
-    output.print_record(token_json(token, now) | {"refused_because": tokens.refusal(token, value, now)}, json=json)
+    output.print_record(session, token_json(token, now) | {"refused_because": tokens.refusal(token, value, now)})
 
 
-def _print_value(session: Session, token: models.Token, value: str, *, json: bool) -> None:
+def _print_value(session: Session, token: models.Token, value: str) -> None:
     """Print the token's secret value alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
-    if json:
+    if session.json:
         expires = output.format_time(token.expires_at)
         output.print_json({"id": token.id, "name": token.name, "token": value, "expires_at": expires})
         return

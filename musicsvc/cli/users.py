@@ -9,7 +9,7 @@ import typer
 
 from musicsvc import config
 from musicsvc.cli import deleting, output, secret_input
-from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, group, option, refuse, search_option
+from musicsvc.cli.options import Email, FileCommand, Limit, PasswordStdin, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
@@ -33,15 +33,13 @@ def user_json(user: models.User) -> JSON:
 
 @app.command()
 def create(
-    context: typer.Context,
+    session: Session,
     email: Email = "",
     display_name: Annotated[str | None, option("NAME", "Default: the part of EMAIL before the @.")] = None,
     password_stdin: PasswordStdin = False,
     admin: Annotated[bool, typer.Option("--admin", help="Make the account an administrator of the service.")] = False,
-    json: AsJson = False,
 ) -> None:
     """Create an account. Without --password-stdin, print a one-time link to set its password."""
-    session = Session.from_context(context)
     _refuse("EMAIL", email, display_name)
     hashed = _hash(secret_input.read_stdin("password"), email, session.settings()) if password_stdin else None
     now = session.clock.now()
@@ -52,17 +50,14 @@ def create(
 
     user, link = session.write(unit)
     result = user_json(user) | link_json(session, link)
-    output.print_result(session, f"Created account {user.id} for {user.email}.", result, json=json)
-    if link and not json:
+    output.print_result(session, f"Created account {user.id} for {user.email}.", result)
+    if link and not session.json:
         print_link(session, user.email, link)
 
 
 @app.command()
-def password(
-    context: typer.Context, email: Email = "", password_stdin: PasswordStdin = False, json: AsJson = False
-) -> None:
+def password(session: Session, email: Email = "", password_stdin: PasswordStdin = False) -> None:
     """Set an account's password, from a prompt or from stdin."""
-    session = Session.from_context(context)
     session.read(lambda: users.by_email(email))
     typed = (
         secret_input.read_stdin("password")
@@ -72,25 +67,24 @@ def password(
     hashed = _hash(typed, email, session.settings())
     now = session.clock.now()
     user = session.write(change(email, lambda user: users.set_password(user, hashed, now=now)))
-    output.print_result(session, f"The password of {user.email} is set.", user_json(user), json=json)
+    output.print_result(session, f"The password of {user.email} is set.", user_json(user))
 
 
 @app.command()
-def password_link(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
+def password_link(session: Session, email: Email = "") -> None:
     """Print a one-time link to set an account's password.
 
     It is valid for 24 hours, until the next link or until a password is set.
     """
-    session, now = Session.begin(context)
 
     def unit() -> tuple[models.User, password_links.NewLink]:
         user = users.by_email(email)
         if user.suspended_at is not None:
             raise Failure(f"The account is suspended. Run: musicsvc user reinstate {user.email}")
-        return user, password_links.create(user, now=now)
+        return user, password_links.create(user, now=session.now)
 
     user, link = session.write(unit)
-    if json:
+    if session.json:
         output.print_json({"email": user.email} | link_json(session, link))
     else:
         print_link(session, user.email, link)
@@ -98,87 +92,78 @@ def password_link(context: typer.Context, email: Email = "", json: AsJson = Fals
 
 @app.command("list")
 def list_(
-    context: typer.Context,
+    session: Session,
     search: Annotated[str | None, search_option("the email or display name")] = None,
     limit: Limit = None,
-    json: AsJson = False,
 ) -> None:
     """List accounts, oldest first."""
     columns = ("id", "email", "display_name", "api_access", "suspended_at", "admin", "reports_plays", "created_at")
-    session = Session.from_context(context)
-    output.print_list(session, lambda: users.list(limit=limit, text=search), user_json, columns, json=json)
+    output.print_list(session, lambda: users.list(limit=limit, text=search), user_json, columns)
 
 
 @app.command()
-def show(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
+def show(session: Session, email: Email = "") -> None:
     """Show one account."""
-    output.print_record(user_json(Session.from_context(context).read(lambda: users.by_email(email))), json=json)
+    output.print_record(session, user_json(session.read(lambda: users.by_email(email))))
 
 
 @app.command()
 def suspend(
-    context: typer.Context,
+    session: Session,
     email: Email = "",
     reason: Annotated[str | None, option("TEXT", "The reason, shown by `user show`.")] = None,
-    json: AsJson = False,
 ) -> None:
     """Suspend an account: requests with its tokens answer 403 at once."""
-    session, now = Session.begin(context)
     given = (reason or "").strip() or None
-    user = session.write(change(email, lambda user: users.suspend(user, now=now, reason=given)), urgent=True)
-    output.print_result(session, f"{user.email} is suspended.", user_json(user), json=json)
+    user = session.write(change(email, lambda user: users.suspend(user, now=session.now, reason=given)), urgent=True)
+    output.print_result(session, f"{user.email} is suspended.", user_json(user))
 
 
 @app.command()
-def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
+def reinstate(session: Session, email: Email = "") -> None:
     """End an account's suspension; its tokens work at once."""
-    session, now = Session.begin(context)
-    user = session.write(change(email, lambda user: users.reinstate(user, now=now)))
-    output.print_result(session, f"{user.email} is no longer suspended.", user_json(user), json=json)
+    user = session.write(change(email, lambda user: users.reinstate(user, now=session.now)))
+    output.print_result(session, f"{user.email} is no longer suspended.", user_json(user))
 
 
 @app.command()
 def edit(
-    context: typer.Context,
+    session: Session,
     email: Email = "",
     new: Annotated[str | None, option("NEW", "The new email address.", "--email")] = None,
     display_name: Annotated[str | None, option("NAME", "The name that others see.")] = None,
-    json: AsJson = False,
 ) -> None:
     """Change an account's email address or display name. A new email address ends its link to set the password."""
     if new is None and display_name is None:
         raise typer.BadParameter("Name a field to change: --email or --display-name.")
     _refuse("--email", new, display_name)
-    session, now = Session.begin(context)
 
     def unit() -> models.User:
         user = users.by_email(email)
-        users.edit(user, email=new, display_name=display_name, now=now)
+        users.edit(user, email=new, display_name=display_name, now=session.now)
         return user
 
     user = session.write(unit)
-    output.print_result(session, f"{user.email} (account {user.id}) is changed.", user_json(user), json=json)
+    output.print_result(session, f"{user.email} (account {user.id}) is changed.", user_json(user))
 
 
 @app.command()
 def admin(
-    context: typer.Context,
+    session: Session,
     email: Email = "",
     on: Annotated[
         bool | None, typer.Option("--on/--off", help="Make it an administrator, or end this right.", show_default=False)
     ] = None,
-    json: AsJson = False,
 ) -> None:
     """Make an account an administrator of the service, or end this right. The last administrator keeps it."""
     if on is None:
         raise typer.BadParameter("Add --on or --off.")
-    session, now = Session.begin(context)
-    user = session.write(change(email, lambda user: users.set_admin(user, admin=on, now=now)), urgent=not on)
+    user = session.write(change(email, lambda user: users.set_admin(user, admin=on, now=session.now)), urgent=not on)
     state = "an administrator" if user.admin else "not an administrator"
-    output.print_result(session, f"{user.email} is {state}.", user_json(user), json=json)
+    output.print_result(session, f"{user.email} is {state}.", user_json(user))
 
 
-app.command("export")(deleting.export)
+app.command("export", cls=FileCommand)(deleting.export)
 app.command("delete")(deleting.delete)
 
 

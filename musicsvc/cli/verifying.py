@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import meta_files, output
-from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse
 from musicsvc.errors import Failure
@@ -30,22 +29,20 @@ ALL = "all"  # the row of a difference between checksums
 
 
 def verify(
-    context: typer.Context,
+    session: Session,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="An export file, with its FILE.meta.json.", show_default=False)
     ],
-    json: AsJson = False,
 ) -> None:
     """Recompute the rows of an export file, and list the differences. Exit code 1 if there are any."""
-    session = Session.from_context(context)
     meta = meta_files.read(file)
     found = session.read(lambda: list(_differences(file, meta)))
     unchanged = meta_files.is_unchanged(file, meta)
     changes = [{"row": each.row, "figure": each.column, "file": each.file, "now": each.now} for each in found]
-    if json:
+    if session.json:
         output.print_json({"rows": meta.row_count, "file_unchanged": unchanged, "differences": changes})
     elif changes:
-        output.print_table(session, changes, COLUMNS, json=False)
+        output.print_table(session, changes, COLUMNS)
     session.echo(_summary(meta, {each.row for each in found}, unchanged=unchanged))
     if changes:
         raise typer.Exit(1)

@@ -80,7 +80,7 @@ def test_an_interrupt_says_what_was_imported_and_how_to_continue(
         raise KeyboardInterrupt
 
     file = Path(songs)
-    options = import_run.RunOptions(file, json=False, refused=None, chosen=ImportOptions())
+    options = import_run.RunOptions(file, refused=None, chosen=ImportOptions())
     with pytest.raises(KeyboardInterrupt):
         import_run.run(Session(), options, readers.open_file, work)
     assert capsys.readouterr().err == f"{said}\n"
