@@ -13,7 +13,9 @@ from hypothesis import strategies as some
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
+from musicsvc.store.accounts import users
 from musicsvc.store.catalog import albums, genres
+from musicsvc.store.editing import assignments
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.runner import ImportOptions, Kind
@@ -24,6 +26,7 @@ from tests.support.bounds import Bounds
 from tests.support.catalog_import import counts, dump, import_rows
 from tests.support.examples import examples
 from tests.support.import_files import Rows, import_file
+from tests.support.refused_rows import reasons
 
 often = settings(
     max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -275,3 +278,26 @@ def test_an_album_lists_its_album_artist_first(
     assert run(dry_run=False) == (0, 0)
     (album,) = store.read(lambda: albums.with_contents(albums.find([Album.get().id]))).result()
     assert [artist.name for artist in album.artists] == names
+
+
+def test_a_file_changes_nothing_that_went_to_another_manager(store: Store, tmp_path: Path) -> None:
+    ann, bob = (store.write(partial(users.create, f"{name}@a.test", now=1)).result() for name in ("ann", "bob"))
+    imported = partial(import_rows, store, tmp_path / "rows.jsonl", user="ann@a.test")
+    row = {"track": "T", "artist": "Trio", "external_id": "t", "isrc": "GBAYE6800011"}
+    on_album = {**row, "track": "U", "external_id": "u", "isrc": None, "album": "X", "album_external_id": "x"}
+    duo = {**row, "artist": "Trio; Duo", "external_id": "d", "isrc": None}
+    imported([row, on_album, duo])
+    trio = store.read(lambda: Artist.get(Artist.name == "Trio").id).result()
+    store.write(lambda: assignments.assign(trio, bob, now=2)).result()
+    before = dump(store)
+    told = "another account manages the {} with this external id now: {}"
+    alone = {**on_album, "album": None, "album_external_id": None}
+    summary = imported([{**row, "track": "Mine"}, {**on_album, "label": "Mine"}, alone])
+    named = enumerate((("track", "t"), ("album", "x"), ("track", "u")), 1)
+    assert reasons(summary) == [(line, told.format(*each)) for line, each in named]
+    assert dump(store) == before
+    # What is Ann's still, by another artist, and the same recording of an artist of hers.
+    summary = imported([{**duo, "track": "Mine"}, {**row, "external_id": None}])
+    assert counts(summary) == (1, 1, 0, 0)
+    store.write(lambda: assignments.assign(trio, ann, now=3)).result()
+    assert counts(imported([{**row, "isrc": None, "bpm": 90}])) == (0, 1, 0, 0)

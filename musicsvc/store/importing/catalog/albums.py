@@ -19,7 +19,7 @@ from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, 
 from musicsvc.store.importing.catalog.rows import OF_ALBUM, OF_BOTH, CatalogRow
 from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Album, AlbumArtist, Track
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 
 OF_ROW = (*OF_BOTH, *OF_ALBUM)
 FIELDS = ("name", *OF_ROW)
@@ -50,7 +50,8 @@ class Albums(Index):
         named = [key for key in keys if key[0] == "name"]
         super().__init__(given, by_name=bool(named))
         names = name_index.spellings([key[2] for key in named])
-        of_id = _by_external_id(external_ids, scope.user or 0) if external_ids else []
+        imported = _by_external_id(external_ids, scope.user or 0) if external_ids else []
+        of_id = self.keep_own(imported, _managed([row[0] for row in imported], scope.user or 0)) if imported else []
         of_name = _by_name({key[1] for key in named}, names) if named else []
         self._load([*of_id, *of_name])
         self._add_merged(merged.find(ALBUM, name=names, external_id=external_ids))
@@ -113,7 +114,11 @@ class Albums(Index):
         return found or former, found is None and former is not None
 
     def compare(self, row: CatalogRow) -> AlbumOffer:
-        """Find the album of the row, or make one that `take` adds. Return what the row says of it."""
+        """Find the album of the row, or make one that `take` adds. Return what the row says of it.
+
+        Raises RefusedError if another account manages the album with its id.
+        """
+        self.require_own(row.album_external_id, "album")
         album, former = self._find(row)
         if album is not None and former:
             return AlbumOffer(album, UNCHANGED, {}, former=True)
@@ -183,6 +188,12 @@ def _by_id(ids: Collection[int]) -> Any:
 @compiled
 def _by_external_id(external_ids: Collection[str], manager: int) -> Any:
     return Album.select(*COLUMNS).where(Album.external_id.in_(external_ids), Album.imported_for == manager)
+
+
+@compiled
+def _managed(ids: Collection[int], manager: int) -> Any:
+    query = AlbumArtist.select(AlbumArtist.album).join(Artist)
+    return query.where(AlbumArtist.album.in_(ids), fn.coalesce(Artist.manager, 0) == manager)
 
 
 @compiled

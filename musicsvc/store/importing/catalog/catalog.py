@@ -74,8 +74,8 @@ class Catalog(Kind[CatalogRow]):
         albums.load_others(track.values["album"] for track in tracks.items.values())
         outcome, notes = Outcome(), list[str]()
         for place, row in enumerate(batch):
-            named = albums.compare(row) if row.album else None
             try:
+                named = albums.compare(row) if row.album else None
                 offer = tracks.compare(row, None if named is None else named.album.id)
                 sizes = _require_room(row, named, offer, albums.items, artists)
             except RefusedError as refused:

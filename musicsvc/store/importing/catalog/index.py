@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from musicsvc.store.importing.runner import RefusedError
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing.runs import ADDED, Changes
 
 NONE: Mapping[Any, Any] = {}
+ANOTHERS = "another account manages the {} with this external id now"
 COUNTED = 1 << 30  # a bit of Item.given: the item has been counted
 Key = tuple[Any, ...]
 
@@ -122,6 +124,21 @@ class Index(ABC):
         self._by_code: dict[Key, Item] = {}
         self._by_name: dict[Key, list[Item]] = {}
         self._former: dict[Key, Item] = {}
+        self._of_others: set[str] = set()  # external ids of what was imported for the manager, who lost it since
+
+    def keep_own(self, imported: Sequence[Sequence[Any]], managed: Iterable[Sequence[int]]) -> list[Sequence[Any]]:
+        """Return those of the rows of id and external id that are managed. Rows of a file with other ids are refused.
+
+        `imported`: what was imported for the manager. `managed`: rows of the ids that the manager still has.
+        """
+        own = {row[0] for row in managed}
+        self._of_others |= {row[1] for row in imported if row[0] not in own}
+        return [row for row in imported if row[0] in own]
+
+    def require_own(self, external_id: str | None, noun: str) -> None:
+        """Raise RefusedError if another account manages what has this external id, or nobody does."""
+        if external_id in self._of_others:
+            raise RefusedError(ANOTHERS.format(noun), f"{noun}s", (external_id or "",))
 
     def find(self, key: Key, name: str | None = None) -> Item | None:
         """Return the item with this key, of several the first one written as `name` or else the first one, or None."""

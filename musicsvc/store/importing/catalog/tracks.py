@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from peewee import fn
+
 from musicsvc.store.catalog import genres, identifiers, merged
 from musicsvc.store.catalog.merged import TRACK, Former
 from musicsvc.store.editing import notices
@@ -17,7 +19,7 @@ from musicsvc.store.importing.catalog.rows import MOST_TAGS, OF_TRACK, TOO_MANY_
 from musicsvc.store.importing.runner import RefusedError, Scope
 from musicsvc.store.importing.summary import Counts, LeftOutCell
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.models import Artist, Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 from musicsvc.wording import cut, quantity
 
@@ -54,8 +56,9 @@ class Tracks(Index):
         formers = merged.find(TRACK, name=names, external_id=external_ids)
         credited = {artist for row in unnumbered for artist in artists.of(row.artists)}
         others = {*by_isrc.values(), *(former.into for former in formers)}
+        imported = _by_external_id(external_ids, scope.user or 0) if external_ids else []
         stored = [
-            *(_by_external_id(external_ids, scope.user or 0) if external_ids else ()),
+            *(self.keep_own(imported, _managed([row[0] for row in imported], scope.user or 0)) if imported else ()),
             *(_by_name(credited, names) if names else ()),
             *(_by_id(others) if others else ()),
         ]
@@ -87,8 +90,9 @@ class Tracks(Index):
     def compare(self, row: CatalogRow, album: int | None) -> TrackOffer:
         """Find the track of the row, or make one that `take` adds. Return what the row says of it.
 
-        Raises RefusedError if another track has the row's ISRC.
+        Raises RefusedError if another track has the row's ISRC, or another account manages the track with its id.
         """
+        self.require_own(row.external_id, "track")
         artists = self._artists.of(row.artists)
         track, former = self._find(row, artists, album)
         other = (self._find_isrc(row.isrc) or self.find_former(("isrc", row.isrc))) if row.isrc else None
@@ -188,6 +192,12 @@ class Tracks(Index):
 @compiled
 def _by_external_id(external_ids: Collection[str], manager: int) -> Any:
     return Track.select(*COLUMNS).where(Track.external_id.in_(external_ids), Track.imported_for == manager)
+
+
+@compiled
+def _managed(ids: Collection[int], manager: int) -> Any:
+    query = TrackArtist.select(TrackArtist.track).join(Artist)
+    return query.where(TrackArtist.track.in_(ids), fn.coalesce(Artist.manager, 0) == manager)
 
 
 @compiled
