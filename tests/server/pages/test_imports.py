@@ -138,6 +138,17 @@ async def test_an_import_of_artists_that_were_assigned_to_another_account_is_not
 
 
 @on_shared_loop
+async def test_an_undo_restores_no_album_that_another_account_has_got(developer: Person) -> None:
+    sheet = b"Title,Artist,Album,Label\nAir,Trio,Suite,\n"
+    await imported(developer, await uploaded(developer, sheet))
+    shown = await imported(developer, await uploaded(developer, sheet.replace(b"Suite,", b"Suite,Own")))
+    (undo,) = set(re.findall(r"/imports/\d+/undo", shown))
+    trio = Artist.update(manager=None).where(Artist.name == "Trio", Artist.manager == developer.id)
+    developer.do(lambda _: trio.execute())
+    assert (await developer.browser.post(undo)).status == 409
+
+
+@on_shared_loop
 async def test_corrected_refused_rows_are_imported(developer: Person) -> None:
     path = await uploaded(developer)
     await imported(developer, path)

@@ -14,7 +14,7 @@ from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place, chosen_pairs
 from musicsvc.store.importing.tasks.work import STOPPING, Worker
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import ImportTask, Track
+from musicsvc.store.models import Artist, ImportTask, Track
 
 
 class Office:
@@ -171,3 +171,17 @@ def test_the_first_rows_are_shown_with_the_names_that_the_import_makes(office: O
     assert [name for name, _ in report["artists"]] == ["C, D", "Ann", "Bob"]
     names = [each["column"] for each in report["columns"]].index("Artist Name(s)") + 1
     assert [row[names] for row in report["rows"]] == ["Ann; Bob", "C, D"]
+
+
+def test_an_undo_that_waited_leaves_what_another_account_has_got_meanwhile(office: Office) -> None:
+    office.upload()
+    office.worker.work()
+    office.do(lambda: queue.start(office.task()))
+    office.worker.work()
+    run = office.store.read(lambda: runs.newest()[0]).result()
+    office.do(lambda: queue.request_undo(run, office.user, office.place.name, office.clock.now()))
+    office.do(lambda: Artist.update(manager=None).execute())
+    office.worker.work()
+    task = office.store.read(lambda: ImportTask.get(ImportTask.step == queue.UNDO)).result()
+    assert "belong to another account now" in queue.options_of(task.report)["problem"]
+    assert office.store.read(lambda: Track.select().count()).result() == 2

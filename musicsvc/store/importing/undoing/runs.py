@@ -17,7 +17,7 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.summary import Counts
-from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, TrackArtist, User
+from musicsvc.store.models import Album, AlbumArtist, Artist, ImportItem, ImportRun, Track, TrackArtist, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind
 from musicsvc.store.security.sessions import SessionIdentity
@@ -195,19 +195,20 @@ def get_own(run: int, actor: SessionIdentity) -> RunRow:
     found = _find(ImportRun.id == run, ImportRun.user == actor.user_id)
     if not found:
         raise NotFound(f"There is no import {run} of yours.")
-    if _is_passed_on(run, actor.user_id):
-        raise Conflict(f"Artists of import {run} belong to another account now. Ask the operator to undo it.")
+    require_own(run, actor.user_id)
     return found[0]
 
 
-def _is_passed_on(run: int, user: int) -> bool:
-    """Return whether artists or tracks of the import belong to another account than this one."""
-    item, credit = ImportItem.item, TrackArtist.select().where(TrackArtist.track == ImportItem.item)
-    others = Artist.select().where(Artist.id == item, managed_by_others(user))
-    artist = (ImportItem.kind == "artist") & ImportItem.changes.is_null() & fn.EXISTS(others)
-    own = credit.join(Artist).where(managed_by(user))
-    track = (ImportItem.kind == "track") & fn.EXISTS(credit) & ~fn.EXISTS(own)
-    return bool(ImportItem.select().where(ImportItem.run == run, artist | track).exists())
+def require_own(run: int, user: int) -> None:
+    """Raise Conflict if artists, albums or tracks of an import of the account belong to another one now."""
+    item, others = ImportItem.item, Artist.select().where(Artist.id == ImportItem.item, managed_by_others(user))
+    lost = (ImportItem.kind == "artist") & ImportItem.changes.is_null() & fn.EXISTS(others)
+    for kind, of in ((Track, TrackArtist.track), (Album, AlbumArtist.album)):
+        credit = of.model.select().where(of == item)
+        own = credit.join(Artist).where(managed_by(user))
+        lost |= (ImportItem.kind == table_name(kind)) & fn.EXISTS(credit) & ~fn.EXISTS(own)
+    if ImportItem.select().where(ImportItem.run == run, lost).exists():
+        raise Conflict(f"Artists of import {run} belong to another account now. Ask the operator to undo it.")
 
 
 def account_of(run: int) -> int | None:
