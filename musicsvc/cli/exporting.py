@@ -69,9 +69,7 @@ def _add_command(type_: str, help_text: str) -> None:
     @app.command(type_, cls=FileCommand, help=help_text)
     def export(
         session: Session,
-        period: periods.Period = None,
-        first: periods.First = None,
-        last: periods.Last = None,
+        period: periods.PeriodOptions,
         artist: Artist = None,
         user: User = None,
         form: Format = None,
@@ -80,7 +78,7 @@ def _add_command(type_: str, help_text: str) -> None:
         out: Out = STDOUT,
     ) -> None:
         chosen = _format(form, out, FORMATS, "csv", bom=bom)
-        window = periods.choose(period, first, last, now := session.now)
+        window = period.window(now := session.now)
         if chosen.write_table is None:
             reporting.write(session, reporting.Wanted(user, artist, window, now), chosen.id, "a4", out)
             echo_written(session, out)
@@ -106,9 +104,7 @@ def _add_command(type_: str, help_text: str) -> None:
 @app.command("report", cls=FileCommand)
 def export_report(
     session: Session,
-    period: periods.Period = None,
-    first: periods.First = None,
-    last: periods.Last = None,
+    period: periods.PeriodOptions,
     *,
     paper: Paper = None,
     artist: Artist = None,
@@ -123,7 +119,7 @@ def export_report(
     chosen, now = _format(form, out, reporting.FORMATS, "pdf", bom=bom), session.now
     if paper is not None and chosen.id != "pdf":
         raise typer.BadParameter(f"{chosen.name} has no pages; only a PDF has.", param_hint="--paper")
-    window = periods.choose(period, first, last, now)
+    window = period.window(now)
     albums = reporting.albums(release)
     wanted = reporting.Wanted(user, artist, window, now, albums, days, bom)
     reporting.write(session, wanted, chosen.id, paper or "a4", out)

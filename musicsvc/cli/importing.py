@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
@@ -90,10 +91,43 @@ def _known(form: str | None) -> str | None:
     return form
 
 
-History = Annotated[
+AnyFormat = Annotated[
     str | None,
     option("FORMAT", "As of other imports, or a service's, such as spotify.", "--format", callback=_known),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file to import, and how it is read."""
+
+    file: File
+    more: Pairs = None
+    map_: Map = None
+    form: AnyFormat = None
+    sheet: Sheet = None
+    encoding: Encoding = None
+    blank: Blank = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource(Source):
+    """A file with a table, not in the format of another service."""
+
+    form: Format = None
+
+    def open(self, path: Path) -> records.Reader:
+        return readers.open_file(path, form=self.form, sheet=self.sheet, encoding=self.encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Whether an import is only tried, and what becomes of refused rows."""
+
+    dry_run: DryRun = False
+    strict: Strict = False
+    refused: Refused = None
+
 
 TemplateFormat = Annotated[
     Literal["csv", "xlsx"] | None,
@@ -117,115 +151,77 @@ def template(session: Session, form: TemplateFormat = None, out: Out = STDOUT) -
 
 
 @app.command("catalog")
-def import_catalog(  # noqa: PLR0917 - a parameter for each option
+def import_catalog(
     session: Session,
-    file: File,
-    more: Pairs = None,
-    map_: Map = None,
-    form: Format = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    blank: Blank = None,
+    source: TableSource,
+    *,
     divide: Divide = None,
     manager: Manager = None,
     artist: Artist = None,
     date_format: Dates = None,
-    dry_run: DryRun = False,
-    strict: Strict = False,
-    refused: Refused = None,
+    trial: Trial,
 ) -> None:
     """Import artists, albums and tracks."""
-    of_catalog = {"date_format": date_format, "artist": artist, "user": manager}
-    options = _options(map_, more, blank, divide=divide or (), dry_run=dry_run, strict=strict, **of_catalog)
-    opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
-    warn = partial(twins.warn_of_catalog, options)
-    import_run.import_file(session, import_run.RunOptions(file, refused, options), opened, catalog.Catalog, warn)
+    options = _options(source, trial, divide=divide or (), date_format=date_format, artist=artist, user=manager)
+    warn = partial(twins.warn_of_catalog, options.chosen)
+    import_run.import_file(session, options, source.open, catalog.Catalog, warn)
 
 
 @app.command("follows")
-def import_follows(  # noqa: PLR0917 - a parameter for each option
-    session: Session,
-    file: File,
-    more: Pairs = None,
-    map_: Map = None,
-    form: Format = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    blank: Blank = None,
-    create_missing: CreateMissing = False,
-    dry_run: DryRun = False,
-    strict: Strict = False,
-    refused: Refused = None,
+def import_follows(
+    session: Session, source: TableSource, *, create_missing: CreateMissing = False, trial: Trial
 ) -> None:
     """Import follows between accounts."""
-    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, create_missing=create_missing)
-    opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
-    import_run.import_file(session, import_run.RunOptions(file, refused, options), opened, follows.Follows)
+    options = _options(source, trial, create_missing=create_missing)
+    import_run.import_file(session, options, source.open, follows.Follows)
 
 
 @app.command("playlists")
-def import_playlists(  # noqa: PLR0917 - a parameter for each option
+def import_playlists(
     session: Session,
-    file: File,
-    more: Pairs = None,
-    map_: Map = None,
-    form: Format = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    blank: Blank = None,
+    source: TableSource,
+    *,
     divide: Divide = None,
     owner: Owner = None,
     public: Public = False,
-    dry_run: DryRun = False,
-    strict: Strict = False,
-    refused: Refused = None,
+    trial: Trial,
 ) -> None:
     """Import playlists from rows with one track each."""
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
-    of_playlists = {"divide": divide or (), "user": owner, "public": public}
-    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, **of_playlists)
-    opened = partial(readers.open_file, form=form, sheet=sheet, encoding=encoding)
-    import_run.import_file(session, import_run.RunOptions(file, refused, options), opened, playlists.Playlists)
+    options = _options(source, trial, divide=divide or (), user=owner, public=public)
+    import_run.import_file(session, options, source.open, playlists.Playlists)
 
 
 @app.command("plays")
-def import_plays(  # noqa: PLR0917 - a parameter for each option
+def import_plays(
     session: Session,
-    file: File,
-    more: Pairs = None,
-    map_: Map = None,
-    form: History = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    blank: Blank = None,
+    source: Source,
+    *,
     divide: Divide = None,
     listener: Listener = None,
     create_missing: MakeTracks = False,
     manager: Manager = None,
     date_format: Dates = None,
-    dry_run: DryRun = False,
-    strict: Strict = False,
-    refused: Refused = None,
+    trial: Trial,
 ) -> None:
     """Import plays from tables or from exports of other services."""
     of_plays = {"date_format": date_format, "listener": listener, "create_missing": create_missing}
-    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, divide=divide or (), user=manager, **of_plays)
-    mapped = bool(options.pairs)
+    options = _options(source, trial, divide=divide or (), user=manager, **of_plays)
+    mapped = bool(options.chosen.pairs)
 
     def opened(path: Path) -> records.Reader:
-        if listener is None and histories.is_history(path, form, mapped=mapped):
+        if listener is None and histories.is_history(path, source.form, mapped=mapped):
             raise records.UnclearError(plays.NO_LISTENER[0], "Add --listener NAME.")
-        return histories.open_file(path, form, sheet, mapped=mapped, encoding=encoding)
+        return histories.open_file(path, source.form, source.sheet, mapped=mapped, encoding=source.encoding)
 
-    chosen = import_run.RunOptions(file, refused, options)
-    import_run.import_file(session, chosen, opened, plays.Plays, twins.warn_of_plays)
+    import_run.import_file(session, options, opened, plays.Plays, twins.warn_of_plays)
 
 
-def _options(
-    mapped: list[str] | None, more: list[str] | None, blank: list[str] | None, **others: Any
-) -> runner.ImportOptions:
-    return runner.ImportOptions((*(mapped or ()), *(more or ())), tuple(blank or ()), **others)
+def _options(source: Source, trial: Trial, **others: Any) -> import_run.RunOptions:
+    pairs, blank = (*(source.map_ or ()), *(source.more or ())), tuple(source.blank or ())
+    chosen = runner.ImportOptions(pairs, blank, dry_run=trial.dry_run, strict=trial.strict, **others)
+    return import_run.RunOptions(source.file, trial.refused, chosen)
 
 
 def _write_csv(file: IO[bytes], rows: Sequence[Sequence[str]]) -> None:

@@ -46,16 +46,9 @@ Id = Annotated[int, row("")]
 
 
 @app.command()
-def show(
-    session: Session,
-    kind: KindOf,
-    number: Id,
-    period: periods.Period = None,
-    first: periods.First = None,
-    last: periods.Last = None,
-) -> None:
+def show(session: Session, kind: KindOf, number: Id, period: periods.PeriodOptions) -> None:
     """Show figures equal to those of the API, and the plays of each day."""
-    window = periods.choose(period, first, last, session.clock.now())
+    window = period.window(session.now)
 
     def unit() -> tuple[str, Growth, JSON, charts.Chart]:
         subject, days = _subject(kind, number), history.adapt(window)
@@ -79,17 +72,10 @@ def show(
 
 
 @app.command()
-def explain(
-    session: Session,
-    kind: KindOf,
-    number: Id,
-    period: periods.Period = None,
-    first: periods.First = None,
-    last: periods.Last = None,
-) -> None:
+def explain(session: Session, kind: KindOf, number: Id, period: periods.PeriodOptions) -> None:
     """Recount the figures from the stored plays step by step, and compare them with the API."""
-    now = session.clock.now()
-    window = periods.choose(period, first, last, now)
+    now = session.now
+    window = period.window(now)
 
     def unit() -> tuple[str, explanations.Explanation]:
         subject = _subject(kind, number)

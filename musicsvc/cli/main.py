@@ -16,7 +16,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from musicsvc.cli import later, stdio
-from musicsvc.cli.options import Command, option, show_examples, with_session
+from musicsvc.cli.options import Command, for_typer, option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.wording import escape_controls
@@ -154,7 +154,7 @@ class _Commands(UserDict[str, Any]):
             commands: list[Any] = below.registered_commands
             for registered in commands:
                 registered.cls = registered.cls if issubclass(registered.cls, Command) else Command
-                registered.callback = with_session(registered.callback)
+                registered.callback = for_typer(registered.callback)
             app = typer.Typer(rich_markup_mode=None)
             app.add_typer(below, name=name, help=help_text)
             group: Any = get_group(app).commands[name]

@@ -1,8 +1,9 @@
 """Commands and groups whose help describes values in plain words, and the arguments and options that several share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import partial, wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,17 +26,26 @@ class Name(str):
     __slots__ = ()
 
 
-def with_session(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command as Typer calls it, with its context, of a function that takes the session in its place."""
+def for_typer(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command as Typer calls it, of a function that takes the session in place of Typer's context.
+
+    A further parameter of the function may be a dataclass, whose fields are options that several commands share.
+    """
+    _, *declared = signature(command, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {each.name: each.annotation for each in declared if is_dataclass(each.annotation)}
 
     @wraps(command)
-    def run(context: typer.Context, **options: Any) -> None:
-        command(Session.from_context(context), **options)
+    def run(context: typer.Context, **given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(Session.from_context(context), **given)
 
-    declared = signature(command, eval_str=True)
-    context = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    for each in declared:
+        group = groups.get(each.name)
+        parameters += [each] if group is None else signature(group, eval_str=True).parameters.values()
     typed: Any = run
-    typed.__signature__ = declared.replace(parameters=[context, *[*declared.parameters.values()][1:]])
+    typed.__signature__ = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters])
     return run
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from typing import Annotated
 
@@ -33,6 +34,19 @@ Since = Annotated[
 Until = Annotated[
     date | None, option("DATE", "The last day, that of the dump at the latest; needs --since.", "--until", parser=_date)
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodOptions:
+    """The options that select the period that a command shows."""
+
+    period: Period = None
+    first: First = None
+    last: Last = None
+
+    def window(self, now: int) -> Window:
+        """Return the window that the options select. Raises BadParameter if they do not go together."""
+        return choose(self.period, self.first, self.last, now)
 
 
 def choose(

@@ -9,11 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsvc.cli import dumping, output, periods, progress, recounting
+from musicsvc.cli import dumping, output, progress, recounting
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.insights import Kind
-from musicsvc.cli.options import LARGEST_ID, TIME_HELP, Email, Yes, group, option, row_option
-from musicsvc.cli.recounting import EngineName
+from musicsvc.cli.options import TIME_HELP, Email, Yes, group, option, row_option
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
@@ -28,20 +26,6 @@ TrackId = Annotated[int | None, row_option("track", "Only plays of this track.",
 Limit = Annotated[int, option("N", "Only the newest N reports.", min=1, max=1_000_000)]
 Dumped = Annotated[
     Path | None, option("DIR", "Recount from the plays that musicsvc plays dump wrote to this folder.", "--from")
-]
-Engine = Annotated[
-    EngineName | None, option("ENGINE", "duckdb (default) or clickhouse, both in this process, or spark.", "--engine")
-]
-Master = Annotated[
-    str | None, option("URL", "The Spark master, spark://HOST:PORT; by default this machine.", "--master")
-]
-KindOf = Annotated[Kind | None, option("KIND", "Figures of each track, album or artist.", "--kind")]
-Ids = Annotated[
-    list[int] | None, option("ID", "Only the one with this id; may be repeated.", "--id", min=1, max=LARGEST_ID)
-]
-Compare = Annotated[
-    bool,
-    typer.Option("--compare", help="List differences from the figures of this database; exit with 1 if there are any."),
 ]
 COUNTED = 1_000_000
 SHOWN_TRACKS = 20
@@ -59,14 +43,7 @@ def recount(
     *,
     check: Annotated[bool, typer.Option("--check", help="Only compare; exit with 1 if counts differ.")] = False,
     folder: Dumped = None,
-    engine: Engine = None,
-    master: Master = None,
-    kind: KindOf = None,
-    ids: Ids = None,
-    period: periods.Period = None,
-    since: periods.Since = None,
-    until: periods.Until = None,
-    compare: Compare = False,
+    options: recounting.Options,
 ) -> None:
     """Recount all figures from the stored plays, list differences and correct them.
 
@@ -74,7 +51,6 @@ def recount(
     needs no database, except to --compare, and changes nothing. Periods are as of the time of the dump. All other
     options but --check and --json are for --from.
     """
-    options = recounting.Options(engine, master, kind, ids or [], period, since, until, compare)
     if folder is not None:
         if check:
             raise typer.BadParameter("Use --compare with --from.", param_hint="--check")

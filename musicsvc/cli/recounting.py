@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import typer
 
 from musicsvc.cli import output, periods
 from musicsvc.cli.insights import Kind
+from musicsvc.cli.options import LARGEST_ID, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.errors import NotFound
+from musicsvc.server.handlers import insights
+from musicsvc.server.shapes import insights as shapes
+from musicsvc.server.shapes import listening as of_listening
+from musicsvc.store.insights import charts, figures, scopes
+from musicsvc.store.insights.listening import listening
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.periods import ALL, Window
+from musicsvc.store.recounting import compare, dump, engines, results
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.subjects import Subject
-    from musicsvc.store.recounting.dump import Dump
-    from musicsvc.store.recounting.engines import Engine
-    from musicsvc.store.recounting.results import Recounted
 
 # Figures of the API that plays do not tell.
 NOT_PLAYS = {"likes", "reposts", "followers", "engagement"}
+NAMES = {"ids": "id"}  # of options that are not those of their fields
 
 
 class EngineName(StrEnum):
@@ -36,46 +39,50 @@ class EngineName(StrEnum):
     CLICKHOUSE = "clickhouse"
 
 
+Engine = Annotated[
+    EngineName | None, option("ENGINE", "duckdb (default) or clickhouse, both in this process, or spark.", "--engine")
+]
+Master = Annotated[
+    str | None, option("URL", "The Spark master, spark://HOST:PORT; by default this machine.", "--master")
+]
+KindOf = Annotated[Kind | None, option("KIND", "Figures of each track, album or artist.", "--kind")]
+Ids = Annotated[
+    list[int] | None, option("ID", "Only the one with this id; may be repeated.", "--id", min=1, max=LARGEST_ID)
+]
+Compare = Annotated[
+    bool,
+    typer.Option("--compare", help="List differences from the figures of this database; exit with 1 if there are any."),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options that go with `--from`. Without `ids`, all tracks, albums or artists are recounted."""
 
-    engine: EngineName | None
-    master: str | None
-    kind: Kind | None
-    ids: list[int]
-    period: str | None
-    since: date | None
-    until: date | None
-    compare: bool
+    engine: Engine = None
+    master: Master = None
+    kind: KindOf = None
+    ids: Ids = None
+    period: periods.Period = None
+    since: periods.Since = None
+    until: periods.Until = None
+    compare: Compare = False
 
     @property
     def given(self) -> list[str]:
         """The names of the options that were given."""
-        values = {
-            "engine": self.engine,
-            "master": self.master,
-            "kind": self.kind,
-            "id": self.ids,
-            "period": self.period,
-            "since": self.since,
-            "until": self.until,
-        }
-        return [f"--{name}" for name, value in (values | {"compare": self.compare}).items() if value]
+        return [f"--{NAMES.get(each.name, each.name)}" for each in fields(self) if getattr(self, each.name)]
 
 
 def run(session: Session, folder: Path, options: Options) -> None:
     """Recount the figures of the options from the dump in the folder; print them, or their differences."""
-    from musicsvc.store.plays.subjects import KINDS
-    from musicsvc.store.recounting import dump, results
-
     if options.kind is None:
         raise typer.BadParameter("Say of what: track, album or artist.", param_hint="--kind")
     opened = dump.load(folder)
     window = _window(opened, options)
     with _engine(options) as engine:
         results.check_rows(engine, opened)
-        found = results.run(engine, opened, KINDS[options.kind.value], options.ids, window)
+        found = results.run(engine, opened, subjects.KINDS[options.kind.value], options.ids or [], window)
         if options.compare:
             _compare(session, opened, window, options, found)
             return
@@ -83,27 +90,23 @@ def run(session: Session, folder: Path, options: Options) -> None:
             session.echo("Single plays of the first days of the period were deleted; the figures are too low.")
         if not session.json:
             output.print_table(session, [_row(each) for each in found], COLUMNS, cut="name")
-        elif len(options.ids) == 1:
+        elif len(options.ids or ()) == 1:
             output.print_json(*map(shape, found))
         else:
             output.print_json_array(map(shape, found))
 
 
-def _window(dump: Dump, options: Options) -> Window:
+def _window(dumped: dump.Dump, options: Options) -> Window:
     """Return the window that the options choose, as of the time of the dump."""
-    from musicsvc.store.plays.periods import ALL
-
     names = "--since", "--until"
-    window = periods.choose(options.period, options.since, options.until, dump.dumped_at, names)
-    if window.name == ALL and dump.first_day is not None:
-        window = window._replace(first=min(dump.first_day, window.end - 1))
+    window = periods.choose(options.period, options.since, options.until, dumped.dumped_at, names)
+    if window.name == ALL and dumped.first_day is not None:
+        window = window._replace(first=min(dumped.first_day, window.end - 1))
     earlier = window.compared_with
-    return window._replace(compared_with=earlier and earlier.countable(dump.complete_from))
+    return window._replace(compared_with=earlier and earlier.countable(dumped.complete_from))
 
 
-def _engine(options: Options) -> AbstractContextManager[Engine]:
-    from musicsvc.store.recounting import engines
-
+def _engine(options: Options) -> AbstractContextManager[engines.Engine]:
     if options.engine == EngineName.SPARK:
         return engines.spark(options.master)
     if options.master:
@@ -114,9 +117,7 @@ def _engine(options: Options) -> AbstractContextManager[Engine]:
 COLUMNS = ("id", "name", "plays", "growth", "listeners", "new", "skips", "heard", "all time")
 
 
-def _row(found: Recounted) -> JSON:
-    from musicsvc.server.shapes.insights import first_plays
-
+def _row(found: results.Recounted) -> JSON:
     def percent(number: float | None, form: str) -> str | None:
         return None if number is None else f"{number:{form}} %"
 
@@ -124,7 +125,7 @@ def _row(found: Recounted) -> JSON:
         "id": found.subject.id,
         "name": found.name,
         "plays": f"{found.plays:,}",
-        "growth": first_plays(found.listening.window, found.first_play) or percent(found.plays_change, "+,.1f"),
+        "growth": shapes.first_plays(found.listening.window, found.first_play) or percent(found.plays_change, "+,.1f"),
         "listeners": f"{found.listeners:,}",
         "new": f"{found.listening.new_listeners:,}",
         "skips": f"{found.listening.skips:,}",
@@ -133,32 +134,27 @@ def _row(found: Recounted) -> JSON:
     }
 
 
-def shape(found: Recounted) -> JSON:
+def shape(found: results.Recounted) -> JSON:
     """Return figures as JSON with the keys of the API, without those that plays do not tell."""
-    from musicsvc.server.shapes import insights as shapes
-    from musicsvc.server.shapes import listening
-    from musicsvc.store.insights.charts import Chart, Point
-    from musicsvc.store.insights.figures import IN_DATA, noun
-    from musicsvc.store.plays.subjects import ALBUM, ARTIST
-
     window = found.listening.window
-    points = [Point(*found.days.get(day, (0, 0)), 0, 0) for day in window.numbers]
-    chart = Chart(window, points, Point(found.plays, found.listeners, 0, 0))
+    points = [charts.Point(*found.days.get(day, (0, 0)), 0, 0) for day in window.numbers]
+    chart = charts.Chart(window, points, charts.Point(found.plays, found.listeners, 0, 0))
     kind = found.subject.kind
-    data: JSON = {"kind": noun(found.subject), "id": found.subject.id, "name": found.name}
-    data |= shapes.nested([each for each in IN_DATA if each.key not in NOT_PLAYS], found)
+    data: JSON = {"kind": figures.noun(found.subject), "id": found.subject.id, "name": found.name}
+    data |= shapes.nested([each for each in figures.IN_DATA if each.key not in NOT_PLAYS], found)
     data |= {"period": shapes.period(window)}
-    if kind == ALBUM:
+    if kind == subjects.ALBUM:
         data |= {"tracks": [shapes.ranked(row) for row in found.tracks.rows]}
-    elif kind == ARTIST:
+    elif kind == subjects.ARTIST:
         data |= {
             "top_tracks": [shapes.ranked(row) for row in found.tracks.rows],
             "top_albums": [shapes.ranked(row) for row in found.albums.rows],
             "tracks_count": found.tracks.size,
             "albums_count": found.albums.size,
         }
-    of_listening = {"listening": listening.listening(found.listening), "hours": listening.hours(found.hours)}
-    return {each: _of_plays(some) for each, some in (data | of_listening | {"charts": shapes.chart(chart)}).items()}
+    data |= {"listening": of_listening.listening(found.listening), "hours": of_listening.hours(found.hours)}
+    data |= {"charts": shapes.chart(chart)}
+    return {each: _of_plays(some) for each, some in data.items()}
 
 
 def _of_plays(data: Any) -> Any:
@@ -168,53 +164,44 @@ def _of_plays(data: Any) -> Any:
     return [_of_plays(each) for each in data] if isinstance(data, list) else data
 
 
-def served_figures(subject: Subject, window: Window) -> JSON:
+def served_figures(subject: subjects.Subject, window: Window) -> JSON:
     """Return the same figures from the counts of this database, or nothing if it does not have the subject."""
-    from musicsvc.errors import NotFound
-    from musicsvc.server.handlers.insights import data_of
-    from musicsvc.server.shapes import insights as shapes
-    from musicsvc.server.shapes import listening as of_listening
-    from musicsvc.store.insights import charts, figures
-    from musicsvc.store.insights.listening import listening
-
     try:
         data: JSON = {"kind": figures.noun(subject), "id": subject.id, "name": figures.name(subject)}
     except NotFound:
         return {}
     heard, hours = listening.build(subject, window)
-    data |= data_of(subject, window)
+    data |= insights.data_of(subject, window)
     data |= {"listening": of_listening.listening(heard), "hours": of_listening.hours(hours)}
     data |= {"charts": shapes.chart(charts.build(subject, window))}
     return {each: _of_plays(some) for each, some in data.items() if each not in NOT_PLAYS}
 
 
-def _compare(session: Session, dump: Dump, window: Window, options: Options, found: Iterator[Recounted]) -> None:
+def _compare(
+    session: Session, dumped: dump.Dump, window: Window, options: Options, found: Iterator[results.Recounted]
+) -> None:
     """Print every difference between the recounted and the service's own figures; exit with 1 if there is any."""
-    from musicsvc.store.insights.scopes import Scope
-    from musicsvc.store.plays.subjects import KINDS, Subject
-    from musicsvc.store.recounting import compare
-
-    subjects, differences, noun = 0, list[compare.Difference](), str(options.kind)
-    kind = KINDS[noun]
+    count, differences, noun = 0, list[compare.Difference](), str(options.kind)
+    kind = subjects.KINDS[noun]
     with session.store() as store:
-        which = store.read(partial(compare.comparable, dump, window)).result()
-        missing = set() if options.ids else {*store.read(partial(Scope().ids, kind)).result()}
+        which = store.read(partial(compare.comparable, dumped, window)).result()
+        missing = set() if options.ids else {*store.read(partial(scopes.Scope().ids, kind)).result()}
         for each in found:
             served = store.read(partial(served_figures, each.subject, window)).result()
             differences += compare.differences(each.subject, served, shape(each), which)
             missing.discard(each.subject.id)
-            subjects += 1
-        for subject in (Subject(kind, each) for each in sorted(missing)):
+            count += 1
+        for subject in (subjects.Subject(kind, each) for each in sorted(missing)):
             served = store.read(partial(served_figures, subject, window)).result()
             differences += compare.differences(subject, served, {}, which)
     rows = [each._asdict() for each in differences]
-    explained = compare.explain(dump, which)
+    explained = compare.explain(dumped, which)
     if session.json:
-        output.print_json({"subjects": subjects, "differences": rows, "not_compared": explained})
+        output.print_json({"subjects": count, "differences": rows, "not_compared": explained})
     elif rows:
         output.print_table(session, rows, rows[0])
     for line in explained:
         session.echo(line)
-    session.echo(f"{quantity(len(rows), 'difference')} in the figures of {quantity(subjects, noun)}.")
+    session.echo(f"{quantity(len(rows), 'difference')} in the figures of {quantity(count, noun)}.")
     if rows:
         raise typer.Exit(1)
