@@ -30,6 +30,7 @@ RETIRE, PING = b"r", b"p"  # messages to a worker
 LONGEST = 64  # bytes of messages that are read at once
 QUICK_EXIT_SECONDS = 5.0
 MAX_BACKOFF_SECONDS = 30.0
+LONG_BACKOFF_SECONDS = 1.0  # clients wait for a shorter one, if no worker serves
 POLL_SECONDS = 0.05
 ENDING_SECONDS = 4.0  # for a process to end once its requests are cut off: to write its logs, to stop an import
 RETIRING_SECONDS = 5.0  # the longest wait for a worker to accept no more connections
@@ -57,6 +58,10 @@ class Worker:
             return False
         self.heard += received
         return bool(received)
+
+    def has_served(self) -> bool:
+        self.listen()
+        return SERVING in self.heard
 
     def ask(self) -> None:
         """Ask for a message of its event loop."""
@@ -179,8 +184,8 @@ class Supervisor:
     def replace_workers(self) -> bool:
         """Start new workers, and retire the old ones once all new ones are ready. Return False if one is not."""
         old = [worker for worker in self._running.values() if not worker.retires]
-        new = [self._fork() for _ in old]
-        if not all(self._wait_for(worker, READY) for worker in new):
+        new = [worker for _ in old if (worker := self._try_fork()) is not None]
+        if len(new) < len(old) or not all(self._wait_for(worker, READY) for worker in new):
             for worker in new:
                 worker.retires = True
                 worker.link.close()
@@ -208,7 +213,12 @@ class Supervisor:
     def _fork(self, check: Callable[[], None] | None = None) -> Worker:
         number = min(set(range(len(self._running) + 1)) - {worker.number for worker in self._running.values()})
         link, supervisor = socket.socketpair()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            link.close()
+            supervisor.close()
+            raise Failure(f"The system starts no further process: {error.strerror}.") from None
         if pid == 0:
             for ours in (link, *(worker.link for worker in self._running.values())):
                 ours.close()
@@ -219,6 +229,14 @@ class Supervisor:
         supervisor.close()
         self._running[pid] = Worker(number, time.monotonic(), link)
         return self._running[pid]
+
+    def _try_fork(self) -> Worker | None:
+        """Fork a worker. Return None, with a line in the log, if the system allows no further process."""
+        try:
+            return self._fork()
+        except Failure as failure:
+            log.error("cannot start a worker process: %s", failure.here)  # noqa: TRY400 - a line, no trace
+        return None
 
     def _run_worker(self, number: int, link: socket.socket) -> NoReturn:
         status = 1
@@ -246,21 +264,33 @@ class Supervisor:
             worker = self._running.pop(pid, None)
             if worker is None:
                 continue  # a child process from before the server started
+            served = worker.has_served()
             worker.link.close()
             if self._on_exit is not None:
                 self._on_exit(worker.number)
             if not self._reason and not worker.retires:
                 log.warning("worker process %s exited (%s); starting a replacement", pid, _exit_reason(status))
-                self._wait_before_restart(time.monotonic() - worker.started)
-                self._fork()
+                self._wait_before_restart(time.monotonic() - worker.started if served else 0.0)
+                while self._try_fork() is None and not _stop_is_pending():
+                    self._wait_before_restart(0.0)
 
     def _wait_before_restart(self, lived: float) -> None:
-        """Wait before a restart, longer after each quick exit. `lived`: seconds for which the worker has run."""
+        """Wait before a restart, longer after each quick exit. `lived`: seconds for which the worker has served.
+
+        Connections are closed during a long wait while no worker serves, so that clients do not wait in vain.
+        """
         quick = lived < QUICK_EXIT_SECONDS
         self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS) if quick else 0.0
         until = time.monotonic() + self._backoff
         while time.monotonic() < until and not _stop_is_pending():
+            if self._backoff >= LONG_BACKOFF_SECONDS and not self._serves():
+                with suppress(OSError):  # nobody waits
+                    self._listener.accept()[0].close()
+                    continue
             time.sleep(POLL_SECONDS)
+
+    def _serves(self) -> bool:
+        return any(worker.has_served() for worker in self._running.values())
 
     def _stop(self, reason: str) -> None:
         if self._reason:

@@ -1,5 +1,6 @@
 """Worker processes: replaced when they end, gone with their supervisor, agreed about tokens."""
 
+import errno
 import json
 import os
 import re
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Unavailable
-from musicsvc.server.process.supervisor import Supervisor
+from musicsvc.server.process import supervisor as supervising
+from musicsvc.server.process.supervisor import SERVING, Supervisor, Worker
 from tests.support import preloaded
 from tests.support.malformed_requests import ALBUMS
 from tests.support.program import Program, is_running, until
@@ -100,6 +102,47 @@ def test_the_log_says_to_the_operator_why_a_worker_failed(
         [1],
         ["worker process failed: The database was moved."],
     )
+
+
+@pytest.mark.parametrize("other", [b"", SERVING])
+def test_clients_do_not_wait_while_no_worker_can_start(monkeypatch: pytest.MonkeyPatch, other: bytes) -> None:
+    monkeypatch.setattr(supervising, "MAX_BACKOFF_SECONDS", supervising.LONG_BACKOFF_SECONDS)
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+        listener.setblocking(False)
+        supervisor = Supervisor(lambda *_: None, 2, listener)
+        link, worker = socket.socketpair()
+        with link, worker:
+            worker.send(other)
+            supervisor._running[1] = Worker(0, 0.0, link)
+            for _ in range(5):  # quick exits of the other worker
+                supervisor._wait_before_restart(0.0)
+        client.setblocking(False)
+        if other:
+            with pytest.raises(BlockingIOError):
+                client.recv(1)
+        else:
+            assert client.recv(1) == b""
+
+
+def test_a_server_goes_on_when_the_system_starts_no_further_process(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    exited, forks = iter([(1, signal.SIGKILL), (0, 0)]), iter([BlockingIOError(errno.EAGAIN, "none left"), 2])
+
+    def fork() -> int:
+        if isinstance(found := next(forks), OSError):
+            raise found
+        return found
+
+    monkeypatch.setattr(os, "waitpid", lambda *_: next(exited))
+    monkeypatch.setattr(os, "fork", fork)
+    with socket.socket() as listener, socket.socket() as link:
+        supervisor = Supervisor(lambda *_: None, 1, listener)
+        supervisor._running[1] = Worker(0, 0.0, link)
+        supervisor._reap()
+        assert list(supervisor._running) == [2]
+        supervisor._running[2].link.close()
+    assert caplog.messages[1:] == ["cannot start a worker process: The system starts no further process: none left."]
 
 
 @pytest.mark.slow
