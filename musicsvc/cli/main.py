@@ -1,5 +1,6 @@
 """The entry point: builds the command from its groups, and turns exceptions into messages and exit codes."""
 
+import signal
 import sys
 import traceback
 from collections import UserDict
@@ -187,6 +188,8 @@ def main(session: Session | None = None) -> None:
     stdio.prepare()
     session = session or Session()
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # as __main__ leaves it
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = _run(session)
         stdio.flush()
     except KeyboardInterrupt:

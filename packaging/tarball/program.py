@@ -12,6 +12,6 @@ if sys.argv[1:4] == ["-P", "-m", PROGRAM]:
 
     program.main(*sys.argv[4:])
 else:
-    from musicsvc.cli.main import main
+    from musicsvc.__main__ import main
 
     main()

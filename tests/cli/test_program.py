@@ -4,6 +4,7 @@ import io
 import re
 import resource
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,22 @@ HEAVY = (
     *("pydantic", "pydantic_settings", "peewee", "apsw", "psycopg", "aiohttp", "rich.table", "argon2", "zxcvbn"),
     *("prometheus_client", "orjson", "musicsvc.server", "typst", "regex", "duckdb"),
 )
+
+WAITING = """
+from musicsvc.__main__ import main
+sys.argv = ["musicsvc", "token", "inspect"]
+signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+main()
+"""
+IMPORTING = """
+class Finder:
+    def find_spec(name, *_):
+        if name == "musicsvc.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+runpy.run_module("musicsvc", run_name="__main__")
+"""
 
 
 def leaves(group: TyperGroup, path: str = "musicsvc") -> Iterator[tuple[str, TyperCommand]]:
@@ -141,22 +158,18 @@ def test_a_closed_output_pipe_is_not_an_error(run: Run) -> None:
 
 
 @pytest.mark.unbuffered
-def test_an_interrupt_ends_quietly_with_130() -> None:
-    probe = """
-import os, signal, sys
-from musicsvc.cli.main import main
-sys.argv = ["musicsvc", "token", "inspect"]
+@pytest.mark.parametrize(("probe", "code"), [(WAITING, 130), (IMPORTING, -signal.SIGINT)])
+def test_an_interrupt_ends_quietly_with_130(probe: str, code: int) -> None:
+    begin = """
+import os, runpy, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in the background, without it
-signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
-signal.setitimer(signal.ITIMER_REAL, 0.3)
-main()
 """
-    line = [sys.executable, "-c", probe]
+    line = [sys.executable, "-c", begin + probe]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
         program.wait(30)
         assert program.stdout
         assert program.stderr
-        assert (program.returncode, program.stdout.read(), program.stderr.read()) == (130, b"", b"")
+        assert (program.returncode, program.stdout.read(), program.stderr.read()) == (code, b"", b"")
 
 
 @pytest.mark.slow

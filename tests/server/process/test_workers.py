@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -127,7 +127,8 @@ def test_clients_do_not_wait_while_no_worker_can_start(monkeypatch: pytest.Monke
 def test_a_server_goes_on_when_the_system_starts_no_further_process(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    exited, forks = iter([(1, signal.SIGKILL), (0, 0)]), iter([BlockingIOError(errno.EAGAIN, "none left"), 2])
+    exited = iter([(1, signal.SIGKILL), (0, 0)])
+    forks: Iterator[OSError | int] = iter([BlockingIOError(errno.EAGAIN, "none left"), 2])
 
     def fork() -> int:
         if isinstance(found := next(forks), OSError):
