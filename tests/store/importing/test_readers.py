@@ -146,7 +146,11 @@ def test_real_songs_are_the_same_with_every_separator(
         '[{"a": 1}, {"a": [2]}, 7]',
         '\n [\n{"a": 1},\n{"a": [2]}, 7\n]',
         '{\n"page": 1, "of": ["x"], "list": [{"a": 1}, {"a": [2]}, 7]\n}\n',
+        '{"success":true,"data":{"type":"x","rows":[{"a":1},{"a":[2]},7],"verification":{}}}',
+        '{"success": true, "data": {"of": [{"b": 1}], "rows": [{"a": 1}, {"a": [2]}, 7]}}',
+        f'[{{"a": 1}}, {{"a": [2]}}, 7{" " * (1 << 20)}]',
     ],
+    ids=["line", "lines", "object", "export", "export with blanks", "long line"],
 )
 @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
 def test_the_objects_of_a_json_array_are_rows(written: Written, content: str, name: str) -> None:

@@ -10,7 +10,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing.files import encodings, limited
 from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, HEAD, Lines, beginning
 from musicsvc.store.importing.files.quoting import SEPARATORS
-from musicsvc.store.importing.files.records import NONE, Limits, UnclearError
+from musicsvc.store.importing.files.records import NONE, TOO_LONG, Limits, UnclearError
 
 FORMATS = ("csv", "jsonl", "parquet", "xlsx", "xls", "ods")
 WORKBOOKS = ("xlsx", "xls", "ods")
@@ -172,10 +172,13 @@ def _by_first_line(path: Path, encoding: str | None) -> str:
 
 
 def first_line(path: Path, encoding: str | None = None) -> str:
-    """Return the first line that is not blank, without leading and trailing spaces. Raises Failure for many blanks."""
+    """Return the first line that is not blank, or the beginning of a long one, without leading and trailing spaces.
+
+    Raises Failure for many blanks.
+    """
     with closing(Lines(path, encoding=encoding)) as lines:
-        for _, line, _ in lines:
-            if text := line.strip():
+        for _, line, fault in lines:
+            if text := decoded(head_of(path)[0]).strip() if fault == TOO_LONG else line.strip():
                 return text
             lines.check_blank()
     return ""

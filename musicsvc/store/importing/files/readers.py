@@ -6,10 +6,12 @@ from pathlib import Path
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats
 from musicsvc.store.importing.files.limited import LimitedReader
+from musicsvc.store.importing.files.lines import HEAD
 from musicsvc.store.importing.files.records import NONE, Limits, Reader
 from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader, TextReader
 
 TEXTS: dict[str, type[TextReader]] = {"csv": CsvReader, "jsonl": JsonLinesReader}
+EXPORT = '{"success":true,"data":{'  # how our own exports as JSON begin
 DOCUMENT = "jsonl"  # what the process that reads histories calls a table that is one JSON value
 
 
@@ -40,7 +42,7 @@ def open_file(
 def _is_document(path: Path, encoding: str | None) -> bool:
     """Return True if the file is a single JSON value instead of one JSON object per line."""
     first = formats.first_line(path, encoding)
-    return first.startswith("[") or first == "{"
+    return first.startswith("[") or first == "{" or "".join(first[:HEAD].split()).startswith(EXPORT)
 
 
 def _open(kind: str, path: Path, sheet: str | None, limits: Limits) -> Reader:

@@ -59,7 +59,7 @@ class Document(Reader):
 
 
 class Table(Document):
-    """Reads a table: the objects in a JSON array, or in the only list of objects that an object holds."""
+    """Reads a table: the objects in a JSON array, in the only list of objects that an object holds, or in an export."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(_objects, dict, "a JSON array of objects. JSON Lines is expected, one object per line", path)
@@ -75,6 +75,8 @@ class Table(Document):
 def _objects(value: Any) -> list[Any] | None:
     if not isinstance(value, dict):
         return value if isinstance(value, list) else None
+    if isinstance(data := value.get("data"), dict) and isinstance(rows := data.get("rows"), list):
+        return rows  # of an export of this service
     lists = [each for each in value.values() if isinstance(each, list) and any(isinstance(row, dict) for row in each)]
     return lists[0] if len(lists) == 1 else None if lists else [value]
 
