@@ -55,7 +55,8 @@ class Albums(Index):
         of_name = _by_name({key[1] for key in named}, names) if named else []
         self._load([*of_id, *of_name])
         self._add_merged(merged.find(ALBUM, name=names, external_id=external_ids))
-        by_upc = identifiers.albums_by_upc({row.upc for row in rows if row.upc}, scope.user)
+        self._upcs = {row.upc for row in rows if row.upc}
+        by_upc = identifiers.albums_by_upc(self._upcs, scope.user)
         self.load_others(by_upc.values())
         for code, album in ((code, self.items[album_id]) for code, album_id in by_upc.items()):
             self.put(album, ("upc", _upc(album)))
@@ -103,15 +104,21 @@ class Albums(Index):
     def _find(self, row: CatalogRow) -> tuple[Item | None, bool]:
         """Return the album that the row describes, or None, and whether the row names what was merged into it.
 
-        Of several albums with the UPC of the row, it is the one with its name.
+        Of several albums with the UPC of the row, it is the one with its name. One UPC of a file is one album.
         """
         key, upc = self._key(row), row.upc
         found, former = self.find(key, row.album), self.find_former(key)
         if upc is not None and (found is None or _upc(found) != upc):
             coded = self.find(("upc", upc)) if former is None or found is not None else None
+            if found is not None and key[0] == "name" and self._is_named(found):
+                found = former = None
             found = coded if coded is not None and _upc(coded) == upc else found
             former = former or self.find_former(("upc", upc))
         return found or former, found is None and former is not None
+
+    def _is_named(self, album: Item) -> bool:
+        """Return True if rows name the album by its UPC, so that a row with another one is of another album."""
+        return bool(album.given & BITS["upc"]) or _upc(album) in self._upcs
 
     def compare(self, row: CatalogRow) -> AlbumOffer:
         """Find the album of the row, or make one that `take` adds. Return what the row says of it.
