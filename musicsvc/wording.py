@@ -11,7 +11,6 @@ SHOWN = 80  # characters of a text of unknown length, such as a heading
 # Spreadsheets may also run a line within a cell as a formula. The second sign of each pair is the full-width form.
 _SIGNS = r"[=\uff1d+\uff0b\-\uff0d@\uff20\t\r]"
 _LINE = r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
-_FORMULA = re.compile(f"{_LINE}(?={_SIGNS})")
 _QUOTED = re.compile(f"{_LINE}(?='*{_SIGNS})")
 _UNQUOTED = re.compile(f"{_LINE}'(?='*{_SIGNS})")
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # without tab and line breaks
@@ -99,13 +98,11 @@ def cut(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def defused(text: str) -> str:
-    """Return the text with a `'` before each line that a spreadsheet would take for a formula."""
-    return _FORMULA.sub("'", text)
-
-
 def quoted(text: str) -> str:
-    """Return the text defused in a way that `unquoted` takes back: a line with such a `'` already gets another one."""
+    """Return the text with a `'` before each line that a spreadsheet would take for a formula.
+
+    A line with such a `'` already gets another one, so that `unquoted` can take it back.
+    """
     return _QUOTED.sub("'", text)
 
 

@@ -50,6 +50,8 @@ COLUMNS = {
         Column("artist_id", "Artist ID", Kind.ID, "The artist's id."),
         Column("artist", "Artist", Kind.TEXT, "The artist's name."),
         Column("artists", "Artists", Kind.TEXT, "The names of the artists, separated by '; '."),
+        Column("album_artists", "Album artists", Kind.TEXT,
+               "The names of the artists of the album, separated by '; '; null for a track without album."),
         Column("plays", "Plays", Kind.COUNT, "Plays on this day."),
         Column("listeners", "Listeners", Kind.COUNT, "Distinct listeners on this day."),
         Column("likes", "Likes", Kind.COUNT, "Likes given on this day and not withdrawn since."),

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from musicsvc.reports.columns import Column
-from musicsvc.wording import defused
+from musicsvc.wording import quoted
 
 JSON = dict[str, Any]
 PIECE = 64 * 1024
@@ -53,12 +53,12 @@ def cell(value: object) -> str:
     if not isinstance(value, str):
         return str(value)
     # Quotes keep a text in its cell, whichever separator a spreadsheet expects.
-    return '"' + defused(value).replace('"', '""') + '"'
+    return '"' + quoted(value).replace('"', '""') + '"'
 
 
 def as_read_from_csv(row: Mapping[str, object]) -> dict[str, object]:
     """Return a row as its line in a CSV file is read: texts are defused, and an empty text is None."""
-    return {column: defused(value) or None if isinstance(value, str) else value for column, value in row.items()}
+    return {column: quoted(value) or None if isinstance(value, str) else value for column, value in row.items()}
 
 
 def json(table: Table) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from musicsvc.reports.tables import PIECE, Table
 ROWS_PER_SHEET = 1_048_575  # below the header row; the format has no more
 ABOUT = "about"
 WIDTHS = {"label": 24, "upc": 16, "isrc": 16} | dict.fromkeys(
-    ("track", "album", "artist", "artists", "name", "figure"), 40
+    ("track", "album", "artist", "artists", "album_artists", "name", "figure"), 40
 )  # characters
 WIDTH_OF = {Kind.DATE: 12, Kind.TIME: 20, Kind.PERCENT: 24}  # of percent: a day in place of growth
 WIDTH = 16

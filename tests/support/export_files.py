@@ -14,7 +14,19 @@ import openpyxl
 from tests.support.oracle import AnyPeriod, Past, bounds, day
 
 Rows = list[dict[str, Any]]
-TEXTS = {"date", "track", "album", "artist", "artists", "isrc", "upc", "label", "release_date", "first_play"}
+TEXTS = {
+    "date",
+    "track",
+    "album",
+    "artist",
+    "artists",
+    "isrc",
+    "upc",
+    "label",
+    "release_date",
+    "first_play",
+    "album_artists",
+}
 HEADINGS = {  # of workbooks
     "Date": "date",
     "Track ID": "track_id",
@@ -38,6 +50,7 @@ HEADINGS = {  # of workbooks
     "Label": "label",
     "Release date": "release_date",
     "First play": "first_play",
+    "Album artists": "album_artists",
 }
 OF_DAYS = HEADINGS | {"Plays": "plays", "Listeners": "listeners"}
 TABLES = ("csv", "json", "xlsx", "parquet")

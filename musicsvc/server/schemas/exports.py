@@ -123,6 +123,10 @@ class TrackRow(Row):
     track_id: int
     track: str = Field(examples=["Maple Leaf Rag"])
     artists: str = Field(description="The artists, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"])
+    album_artists: str | None = Field(
+        description="The artists of the album, separated by `; `; null for a track without album.",
+        examples=["Scott Joplin"],
+    )
 
 
 @adding(_codes(export_rows.OF_ALBUM))
@@ -168,7 +172,7 @@ OF_DELETED = {
 }
 
 
-@adding(OF_DELETED | _empty(sorted(NULL_FIGURES)))
+@adding(OF_DELETED | _empty(sorted({*NULL_FIGURES, export_rows.ALBUM_ARTISTS})))
 class DeletedTracksRow(TrackRow):
     """The last row of an export of tracks: the plays of deleted tracks, if any count in what the export covers."""
 

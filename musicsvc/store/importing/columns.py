@@ -149,6 +149,7 @@ class Columns:
         self.mapped: dict[str, str] = {}
         self.guesses: list[Guess] = []
         self.unread: dict[str, Unread] = {}  # by column
+        self.of_export = False  # whether they are those of an export of this service
         self._sample: tuple[Sequence[str], Sequence[Record]] = (), ()  # the columns and the first rows
         self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
@@ -204,7 +205,7 @@ class Columns:
         found = {column: (field, MAPPED) for column, field in self.mapped.items()}
         missed: dict[str, Unread] = {}
         owned = {key for name in self.fields for key in headings.known(name, self._synonyms.get(name, ""))}
-        known = headings.without_own_ids(names, self.fields)
+        self.of_export, known = headings.without_own_ids(names, self.fields)
         # A heading that is known as it stands, such as `ms_played`, is not taken for another without its unit.
         keys = {name: forms[:1] if {*forms[:1]} <= owned else forms for name in known if (forms := headings.keys(name))}
         spare: dict[str, str] = {}  # why a column is not used, although a field has such a name
@@ -243,7 +244,7 @@ class Columns:
     def _fitted(self, column: str, name: str, rows: Iterable[Record]) -> Fitted:
         """Return how the cells of a column are read for a field."""
         field, cells = self.fields[name], _cells(rows, column)
-        marks = [unmarked(value) != value for _, value in cells if isinstance(value, str)]
+        marks = [unmarked(value) != value for _, value in cells if isinstance(value, str) and not self.of_export]
         is_marked = 2 * sum(marks) > len(cells) if field.is_name else any(marks)
         if is_marked:
             cells = [(line, unmarked(value)) for line, value in cells]

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from musicsvc.store.catalog.fields import COLUMNS
 from musicsvc.store.importing.cells import durations
-from musicsvc.store.importing.files.records import LONGEST_HEADING
+from musicsvc.store.importing.files.records import FIGURE, LONGEST_HEADING
 
 CATALOG = {name: column.headings for name, column in COLUMNS.items()}
 PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", "album", "isrc")} | {
@@ -37,8 +37,8 @@ COUNTS = {
     "artist": "artist uris, artist ids, künstler uris",
     "album_artist": "album artist uris, album artist ids, album künstler uris",
 }
-# Columns that only our own exports of figures have, and those with ids that are ours, not those of another service.
-OF_EXPORTS, OWN_IDS = {"playstotal", "playsofalltime"}, {"trackid", "albumid"}
+# Columns with ids that are ours, not those of another service, in our own exports of figures.
+OWN_IDS = {"trackid", "albumid"}
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPENING = re.compile(r"[(\[*]")
@@ -83,11 +83,12 @@ def key(heading: str) -> str:
     return "".join(words(heading))
 
 
-def without_own_ids(columns: Iterable[str], fields: Collection[str]) -> list[str]:
-    """Return the columns of a file but, if it is an export of this service, those of its ids that are no fields."""
+def without_own_ids(columns: Sequence[str], fields: Collection[str]) -> tuple[bool, Sequence[str]]:
+    """Return whether a file is an export of this service, and its columns, without ids of ours that are no fields."""
     found = {column: key(column) for column in columns}
-    ours: Collection[str] = () if OF_EXPORTS.isdisjoint(found.values()) else OWN_IDS
-    return [column for column in found if found[column] not in ours or column in fields]
+    if {key(FIGURE), "playsofalltime"}.isdisjoint(found.values()):
+        return False, columns
+    return True, [column for column in columns if column in fields or found[column] not in OWN_IDS]
 
 
 def counts(field: str, heading: str) -> bool:

@@ -137,8 +137,8 @@ class Kind(ABC, Generic[Row]):
         """Forget all batches, at the beginning and after a transaction of a dry run was rolled back."""
 
     @abstractmethod
-    def parse(self, record: Record, cells: Cells) -> Row:
-        """Validate a row, given as its parsed cells. Raises RefusedError."""
+    def parse(self, record: Record, cells: Cells) -> Row | str:
+        """Validate a row, given as its parsed cells, or return why to skip it (a key of NOTES). Raises RefusedError."""
 
     @abstractmethod
     def write(self, batch: Sequence[Row], scope: Scope) -> Outcome:

@@ -15,7 +15,7 @@ from musicsvc.store.engine.sql import compiled, fetch
 from musicsvc.store.insights import belonging, figures, rankings, scopes
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.models import Album, Artist, Track
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 from musicsvc.store.plays.periods import Window, to_date
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.listeners import count
@@ -41,6 +41,7 @@ KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
     PLAYS: ("date", "track_id"),
 }
 OF_ARTIST = "plays_of_artist_period"  # further, of the albums of one artist
+ALBUM_ARTISTS = "album_artists"  # further, of tracks
 BETWEEN_ARTISTS = "; "
 OF_DELETED = "(deleted tracks)"  # in place of a name
 SUBJECTS_PER_BATCH = 256
@@ -68,7 +69,8 @@ class ExportRow:
 
 def columns(type_: str, scope: Scope) -> tuple[str, ...]:
     """Return the columns of an export."""
-    return (*COLUMNS[type_], OF_ARTIST) if type_ == "albums" and scope.artist is not None else COLUMNS[type_]
+    further = {"tracks": (ALBUM_ARTISTS,), "albums": () if scope.artist is None else (OF_ARTIST,)}
+    return (*COLUMNS[type_], *further.get(type_, ()))
 
 
 @contextmanager
@@ -92,6 +94,8 @@ def _all_cells(kind: int, scope: Scope, window: Window) -> Generator[tuple[Any, 
     found = (cells_of(kind, row) for row in rows(kind, scope, window))
     if kind == ALBUM and scope.artist is not None:
         found = _with_plays_of_artist(found, scope.artist, window)
+    if kind == TRACK:
+        found = _with_album_artists(found)
     yield from found
     if kind == TRACK:
         yield from _deleted(scope, window)
@@ -105,6 +109,20 @@ def _with_plays_of_artist(rows: Iterable[tuple[Any, ...]], artist: int, window: 
         yield from ((*row, plays.get(row[0], 0)) for row in some)
 
 
+def _with_album_artists(rows: Iterable[tuple[Any, ...]]) -> Generator[tuple[Any, ...]]:
+    for some in scopes.batches(rows, SUBJECTS_PER_BATCH):
+        found: dict[int, list[str]] = defaultdict(list)
+        for track, name in _album_credits([row[0] for row in some]):
+            found[track].append(name)
+        yield from ((*row, BETWEEN_ARTISTS.join(found[row[0]]) or None) for row in some)
+
+
+@compiled
+def _album_credits(tracks: Sequence[int]) -> Any:
+    query = Track.select(Track.id, Artist.name).join(AlbumArtist, on=AlbumArtist.album == Track.album).join(Artist)
+    return query.where(Track.id.in_(tracks)).order_by(Track.id, AlbumArtist.position)
+
+
 def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
     """Yield the cells of one row with the plays of all deleted tracks in the scope, if they have any."""
     total = period = 0
@@ -114,7 +132,7 @@ def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
             total, period = total + ever.plays, period + within.plays
     if total:
         plays = {"plays_total": total, "plays_period": period}
-        yield None, OF_DELETED, "", *map(plays.get, FIGURES), *(None for _ in (*OF_TRACK, FIRST_PLAY))
+        yield None, OF_DELETED, "", *map(plays.get, FIGURES), *(None for _ in (*OF_TRACK, FIRST_PLAY, ALBUM_ARTISTS))
 
 
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:

@@ -28,6 +28,7 @@ from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import SharedUpc
+from musicsvc.store.insights.export_rows import OF_DELETED
 from musicsvc.wording import LONGEST_NAME, name_problem
 
 
@@ -57,8 +58,12 @@ class Catalog(Kind[CatalogRow]):
         self._albums: dict[int, int] = {}
         self._tracks: dict[int, int] = {}
 
-    def parse(self, record: Record, cells: Cells) -> CatalogRow:
+    def parse(self, record: Record, cells: Cells) -> CatalogRow | str:
+        if self.columns.of_export and cells.values.get("track") == OF_DELETED and not cells.values.get("artist"):
+            return rows.DELETED
         row = rows.parse(record.line, cells, self._artist)
+        if self.columns.of_export and row.album_artists:  # all of them: none of the row is another
+            row = row._replace(album_credits=row.album_artists)
         if row.upc is not None:
             self._names.setdefault(row.upc, {}).setdefault(name_key(row.album or ""), row.line)
         return row
@@ -77,6 +82,8 @@ class Catalog(Kind[CatalogRow]):
             try:
                 named = albums.compare(row) if row.album else None
                 offer = tracks.compare(row, None if named is None else named.album.id)
+                if self.columns.of_export:
+                    named, offer = _without_shown_date(row, named, offer)
                 sizes = _require_room(row, named, offer, albums.items, artists)
             except RefusedError as refused:
                 refused.notes = tuple(note for note in row.notes if note == rows.IGNORED)
@@ -126,6 +133,20 @@ def _artists(reader: Reader, options: ImportOptions, kept: Rules) -> Iterator[st
                 found = columns.read(record.values, options.blanks).values
                 for names in (found.get(name) or () for name in ("artist", "featured_artist", "album_artist")):
                     yield from names if len(names) <= rows.MOST_ARTISTS else ()
+
+
+def _without_shown_date(
+    row: CatalogRow, named: AlbumOffer | None, offer: TrackOffer
+) -> tuple[AlbumOffer | None, TrackOffer]:
+    """Return the offers without the release date, if an export has this one of the track: its own, or its album's."""
+    album = None if named is None or named.album.id != offer.track.values["album"] else named.album
+    shown = offer.track.values["release_date"] or (album and album.values["release_date"])
+    if offer.track.new or shown is None or shown != row.of_track.get("release_date"):
+        return named, offer
+    return (
+        named and named._replace(fields=named.fields.without("release_date")),
+        offer._replace(fields=offer.fields.without("release_date")),
+    )
 
 
 def _require_room(

@@ -22,6 +22,11 @@ class Offer(NamedTuple):
     differs: Sequence[str]
     given: int  # of all fields for which the row has a value
 
+    def without(self, name: str) -> "Offer":
+        """Return the offer without a change of this field."""
+        changes = {each: value for each, value in self.changes.items() if each != name}
+        return self._replace(changes=changes, differs=[each for each in self.differs if each != name])
+
 
 UNCHANGED = Offer({}, differs=(), given=0)
 

@@ -23,6 +23,7 @@ MOST_TAGS = 20
 TOO_MANY_TAGS = f"of a track are at most {MOST_TAGS}"
 
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
+DELETED = "deleted"  # a note in place of a row
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
 LATER = ("playlist", "playlist_external_id")
 IDENTIFYING = ("external_id", "track", "artist", "album", "album_external_id", "album_artist")
