@@ -17,7 +17,7 @@ LEFT_OUT = ("account_id", "limits_apply", "private", "calls", "retry_after")
 def pieces(user: User, log: Store | None, now: int) -> Iterator[bytes]:
     """Yield the file in pieces, in a read transaction of the database. `log`: the activity log, if there is one."""
     yield b'{\n"exported_at": ' + orjson.dumps(isoformat(now))
-    sections = personal_data.sections(user)
+    sections = personal_data.sections(user, now)
     name, (account,) = next(sections)
     yield b",\n" + orjson.dumps(name) + b": " + orjson.dumps(account)
     for name, rows in sections:

@@ -22,7 +22,17 @@ def _columns(names: str, **expressions: str) -> dict[str, str]:
     return {name: name for name in names.split()} | expressions
 
 
-IN_PLAYLIST = "playlist_track e JOIN playlist p ON p.id = e.playlist_id JOIN track t ON t.id = e.track_id"
+IN_PLAYLIST = (
+    "playlist_track e JOIN playlist p ON p.id = e.playlist_id JOIN track t ON t.id = e.track_id JOIN account a"
+    " ON a.id = ? LEFT JOIN playlist_invite i ON i.playlist_id = p.id AND i.user_id = a.id AND i.state = 'accepted'"
+)
+
+
+def _if_seen(condition: str) -> str:
+    """Return the name of a playlist, if it is public or the account may see it all the same."""
+    return f"CASE WHEN p.public OR {condition} THEN p.name END"
+
+
 GIVEN = _columns("track_id", track="t.name", given_at="g.created_at")
 SECTIONS: dict[str, Section] = {
     "account": Section(
@@ -75,11 +85,15 @@ SECTIONS: dict[str, Section] = {
         _columns("id name description image public collaborative created_at"), "playlist WHERE owner_id = ? ORDER BY id"
     ),
     "playlist_tracks": Section(
-        {"playlist_id": "p.id", "playlist": "p.name", "track_id": "t.id", "track": "t.name", "added_at": "e.added_at"},
-        f"{IN_PLAYLIST} WHERE p.owner_id = ? OR e.added_by_id = ? ORDER BY p.id, e.id",
+        {"playlist_id": "p.id", "playlist": _if_seen("p.owner_id = a.id OR i.id IS NOT NULL"), "track_id": "t.id"}
+        | {"track": "t.name", "added_at": "e.added_at"},
+        f"{IN_PLAYLIST} WHERE p.owner_id = a.id OR e.added_by_id = a.id ORDER BY p.id, e.id",
     ),
     "invitations": Section(
-        {"playlist_id": "p.id", "playlist": "p.name"}
+        {
+            "playlist_id": "p.id",
+            "playlist": _if_seen("i.state = 'accepted' OR i.state = 'pending' AND i.expires_at > ?"),
+        }
         | _columns("state expires_at answered_at", created_at="i.created_at"),
         "playlist_invite i JOIN playlist p ON p.id = i.playlist_id WHERE i.user_id = ? ORDER BY i.id",
     ),
@@ -131,13 +145,13 @@ FLAGS = {"admin", "api_access", "reports_plays", "public", "collaborative", "del
          "programs"}  # fmt: skip
 
 
-def sections(user: User) -> Iterator[tuple[str, Iterator[Row]]]:
+def sections(user: User, now: int) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield the name of each section of the account's data, with its rows; first `account`, with a single row.
 
     Read the rows in the same transaction.
     """
     values: dict[str, tuple[Any, ...]] = {
-        "playlist_tracks": (user.id, user.id),
+        "invitations": (now, user.id),
         "own_plays": (user.id, listeners.account_key(user.id)),
     }
     for name, section in SECTIONS.items():

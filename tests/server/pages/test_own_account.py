@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows, tokens, users
-from musicsvc.store.models import Artist, Playlist, Track, User
+from musicsvc.store.models import Artist, Playlist, PlaylistInvite, PlaylistTrack, Track, User
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 from tests.rights.world import PASSWORD
@@ -53,6 +54,31 @@ async def test_everybody_downloads_their_own_data_with_their_password(developer:
     assert [row["name"] for row in found["tokens"]] == ["laptop"]
     secret = answer.body.count(value.encode()) + answer.body.count(developer.browser.cookies["musicsvc"].encode())
     assert secret == 0
+
+
+@on_shared_loop
+async def test_playlists_of_others_that_the_account_may_not_see_have_no_name_in_its_data(developer: Person) -> None:
+    now = developer.shared.clock.now()
+
+    def unit(user: User) -> None:
+        owner = users.create(f"owner{user.id}@label.test", now=now).id
+        track = Track.create(name="Rag", duration=1, created_at=1).id
+        for name, days, state in (
+            ("left", 0, None), ("declined", 1, "declined"), ("expired", 0, "pending"),
+            ("invited", 1, "pending"), ("shared", 0, "accepted"), ("public", 0, "declined"),
+        ):  # fmt: skip
+            row = {"owner": owner, "public": name == "public", "collaborative": True, "created_at": now}
+            made = Playlist.create(name=name, **row).id
+            PlaylistTrack.create(playlist=made, track=track, added_by=user.id, added_at=now)
+            if state is not None:
+                PlaylistInvite.create(
+                    playlist=made, user=user.id, state=state, created_at=1, expires_at=now + days * DAY
+                )
+
+    developer.do(unit)
+    found = json.loads((await developer.browser.post("/settings/data", {"password": PASSWORD})).body)
+    assert [row["playlist"] for row in found["playlist_tracks"]] == [None, None, None, None, "shared", "public"]
+    assert [row["playlist"] for row in found["invitations"]] == [None, None, "invited", "shared", "public"]
 
 
 @on_shared_loop
