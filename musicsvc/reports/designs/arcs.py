@@ -1,17 +1,7 @@
 """The cover design Arcs: a band of stripes bends from the left to the bottom, with the text inside the bend."""
 
-from typing import NamedTuple
-
 from musicsvc.reports.art.chance import Chance
-from musicsvc.reports.designs.canvas import Area, Picture, Style, circle, ground, path, svg
-
-
-class Palette(NamedTuple):
-    ground: str
-    stripes: tuple[str, ...]
-    ink: str
-    soft: str
-
+from musicsvc.reports.designs.canvas import Area, Palette, Picture, Style, circle, ground, path, svg
 
 PALETTES = (
     Palette("#f5e6c8", ("#3b2a20", "#8c3b1f", "#d3602b", "#eb9a3c", "#f2c662"), "#3b2a20", "#a3431d"),
@@ -29,8 +19,8 @@ OUTER = (96, 912)  # the middle of the outermost stripe: y at the left edge, x a
 def draw(chance: Chance) -> Picture:
     palette = chance.pick(PALETTES)
     bend = chance.between(330, 470)
-    stripes = [_stripe(colour, place, bend) for place, colour in enumerate(palette.stripes)]
-    sun = circle(912, 96, 42, f'fill="{chance.pick(palette.stripes[1:])}"')
+    stripes = [_stripe(colour, place, bend) for place, colour in enumerate(palette.colours)]
+    sun = circle(912, 96, 42, f'fill="{chance.pick(palette.colours[1:])}"')
     title = Style(112, 46, 700, palette.ink, -0.02)
     artist = Style(44, 25, 400, palette.soft)
     area = Area(64, 424, 548, 516, title, artist, down="bottom", gap=22, share=0.36)

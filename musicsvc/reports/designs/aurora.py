@@ -4,10 +4,9 @@ import base64
 import math
 import struct
 import zlib
-from typing import NamedTuple
 
 from musicsvc.reports.art.chance import Chance
-from musicsvc.reports.designs.canvas import SIDE, Area, Picture, Style, circle, svg
+from musicsvc.reports.designs.canvas import SIDE, Area, Palette, Picture, Style, circle, svg
 
 Colour = tuple[float, float, float]
 
@@ -44,12 +43,6 @@ def _png(rows: list[list[Colour]]) -> bytes:
     )
 
 
-class Palette(NamedTuple):
-    ground: str
-    lights: tuple[str, ...]
-    ink: str
-
-
 PALETTES = (
     Palette("#12082b", ("#5b21b6", "#9d174d", "#1e3a8a", "#a03a12", "#0f5e63"), "#ffffff"),
     Palette("#04141f", ("#0b5d5e", "#0c4a8a", "#146b3a", "#312e81", "#0a6a86"), "#f3fffb"),
@@ -76,7 +69,7 @@ def draw(chance: Chance) -> Picture:
 def _sky(chance: Chance, palette: Palette) -> list[list[Colour]]:
     """Return rows of RGB colours: lights that fade out from their centres, over the palette's ground colour."""
     sky = [[_channels(palette.ground)] * CELLS for _ in range(CELLS)]
-    for light in [*chance.shuffled(palette.lights), *chance.shuffled(palette.lights)][:LIGHTS]:
+    for light in [*chance.shuffled(palette.colours), *chance.shuffled(palette.colours)][:LIGHTS]:
         x, y, angle = chance.unit(), chance.unit(), chance.between(0, math.pi)
         along, over = chance.between(0.3, 0.46), chance.between(0.16, 0.3)
         ray = (math.cos(angle), math.sin(angle))

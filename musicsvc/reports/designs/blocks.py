@@ -1,25 +1,15 @@
 """The cover design Blocks: a grid of geometric figures above a plain field with the text."""
 
-from typing import NamedTuple
-
 from musicsvc.reports.art.chance import Chance
-from musicsvc.reports.designs.canvas import Area, Picture, Style, ground, path, svg
-
-
-class Palette(NamedTuple):
-    field: str
-    ink: str
-    soft: str
-    colours: tuple[str, ...]
-
+from musicsvc.reports.designs.canvas import Area, Palette, Picture, Style, ground, path, svg
 
 PALETTES = (
-    Palette("#f2e8d5", "#1d1d1b", "#8a2b1c", ("#d8412f", "#1f4e8c", "#f0b323", "#1d1d1b", "#f2e8d5")),
-    Palette("#14213d", "#fdf6e3", "#fca311", ("#fca311", "#e5e5e5", "#e63946", "#2a6f97", "#14213d")),
-    Palette("#0f3d3e", "#f4f1de", "#f2b880", ("#e07a5f", "#f4f1de", "#81b29a", "#f2cc8f", "#0b2b2c")),
-    Palette("#f7d6e0", "#33164a", "#a3195b", ("#7b2cbf", "#ff5d8f", "#ff9770", "#ffd670", "#33164a")),
-    Palette("#e8ede0", "#16302b", "#2f6b52", ("#2d6a4f", "#95d5b2", "#d8a657", "#bc4b51", "#16302b")),
-    Palette("#20202a", "#f5f5f5", "#8bd3dd", ("#f582ae", "#8bd3dd", "#fef6e4", "#f3d2c1", "#3a3a52")),
+    Palette("#f2e8d5", ("#d8412f", "#1f4e8c", "#f0b323", "#1d1d1b", "#f2e8d5"), "#1d1d1b", "#8a2b1c"),
+    Palette("#14213d", ("#fca311", "#e5e5e5", "#e63946", "#2a6f97", "#14213d"), "#fdf6e3", "#fca311"),
+    Palette("#0f3d3e", ("#e07a5f", "#f4f1de", "#81b29a", "#f2cc8f", "#0b2b2c"), "#f4f1de", "#f2b880"),
+    Palette("#f7d6e0", ("#7b2cbf", "#ff5d8f", "#ff9770", "#ffd670", "#33164a"), "#33164a", "#a3195b"),
+    Palette("#e8ede0", ("#2d6a4f", "#95d5b2", "#d8a657", "#bc4b51", "#16302b"), "#16302b", "#2f6b52"),
+    Palette("#20202a", ("#f582ae", "#8bd3dd", "#fef6e4", "#f3d2c1", "#3a3a52"), "#f5f5f5", "#8bd3dd"),
 )
 SIZE = 200
 COLUMNS, ROWS = 5, 3
@@ -42,7 +32,7 @@ def draw(chance: Chance) -> Picture:
     title = Style(132, 42, 700, palette.ink, -0.02)
     artist = Style(50, 26, 400, palette.soft)
     return Picture(
-        svg(ground(palette.field), *tiles),
+        svg(ground(palette.ground), *tiles),
         (Area(60, 650, 880, 296, title, artist, down="middle", gap=20),),
     )
 

@@ -2,10 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 SIDE = 1000
 Point = tuple[float, float]
+
+
+class Palette(NamedTuple):
+    """Colours of a cover: of the page, of what is drawn on it, of the title (`ink`) and of the artist (`soft`)."""
+
+    ground: str
+    colours: tuple[str, ...]
+    ink: str
+    soft: str = ""
 
 
 @dataclass(frozen=True)

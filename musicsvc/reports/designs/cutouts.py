@@ -1,18 +1,9 @@
 """The cover design Cut-outs: overlapping paper shapes in printing inks, with the text on the bare paper above."""
 
 import math
-from typing import NamedTuple
 
 from musicsvc.reports.art.chance import Chance
-from musicsvc.reports.designs.canvas import Area, Picture, Point, Style, circle, ground, path, smooth, svg
-
-
-class Palette(NamedTuple):
-    paper: str
-    inks: tuple[str, ...]
-    ink: str
-    soft: str
-
+from musicsvc.reports.designs.canvas import Area, Palette, Picture, Point, Style, circle, ground, path, smooth, svg
 
 PALETTES = (
     Palette("#faf3e3", ("#ff6b5e", "#2f7de1", "#ffc53d", "#2bb39b"), "#22203a", "#b3392f"),
@@ -28,12 +19,12 @@ DOT, APART = 9, 30
 
 def draw(chance: Chance) -> Picture:
     palette = chance.pick(PALETTES)
-    inks = chance.shuffled(palette.inks)
+    inks = chance.shuffled(palette.colours)
     title = Style(150, 44, 700, palette.ink, -0.02)
     artist = Style(54, 26, 400, palette.soft)
     shapes = [_shape(chance, ink, place) for place, ink in enumerate([*inks, *chance.shuffled(inks)][:SHAPES])]
     return Picture(
-        svg(ground(palette.paper), *chance.shuffled(shapes), _dots(chance, palette.ink)),
+        svg(ground(palette.ground), *chance.shuffled(shapes), _dots(chance, palette.ink)),
         (Area(70, 90, 860, 336, title, artist),),
     )
 
