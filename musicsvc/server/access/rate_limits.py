@@ -210,13 +210,8 @@ class RateLimiter:
         self._downloads = _limit("downloads", settings.exports)
         self._sign_in = _limit("sign_in", settings.sign_in)
         self._of_token = lru_cache(MOST_TOKENS)(lambda token_id: (Hit(self._token, str(token_id)),))
-        self._endpoint_limits = {
-            RateLimit.REGISTER: _limit("register", settings.registrations),
-            RateLimit.PASSWORD_LINKS: _limit("password_links", settings.password_links),
-            RateLimit.EXPORTS: _limit("exports", settings.exports),
-            RateLimit.COVER_ART: _limit("cover_art", settings.cover_art),
-            RateLimit.REPORTS: _limit("reports", settings.reports),
-        }
+        written = settings.model_dump()
+        self._endpoint_limits = {each: _limit(each.value, written[each.value]) for each in RateLimit}
 
     def applies_to(self, route: Route, call: Call) -> bool:
         """Return whether rate limits apply to the request. Files, pictures and health checks are exempt."""

@@ -37,7 +37,7 @@ class UsesETags(Point):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: LRUCache[Hashable, Known] = LRUCache(MOST_TAGS)
+        self._known: LRUCache[Hashable, Known] = self.cache(MOST_TAGS)
 
     def see(self, seen: Observed) -> None:
         entry = seen.entry
@@ -60,6 +60,3 @@ class UsesETags(Point):
         if len(known.wasted) == MOST_WASTED:
             self.accuse("got the same response again and again, without its ETag", seen, known.first, known.wasted[0])
             known.wasted.clear()
-
-    def forget(self) -> None:
-        self._known.clear()

@@ -36,6 +36,7 @@ class SurvivesEdgeValues(Point):
     def __init__(self, world: str) -> None:
         super().__init__()
         self._judges = world == EDGE
+        # They outlast `forget`: what a client got, it may still have.
         self._ids: LRUCache[Hashable, None] = LRUCache(MOST_VALUES)
         self._mangled_ids: LRUCache[Hashable, int] = LRUCache(MOST_VALUES)
         self._texts: LRUCache[Hashable, None] = LRUCache(MOST_VALUES)
@@ -142,9 +143,6 @@ class SurvivesEdgeValues(Point):
             self._texts[client, text] = None
             for each in mangling.mangled_texts(text):
                 self._mangled_texts[client, each] = ascii(text[:SHOWN])
-
-    def forget(self) -> None:
-        """Do nothing: what a client got, it may still have."""
 
 
 def _noun(seen: Observed) -> str:

@@ -42,7 +42,7 @@ class SendsKnownFields(Point):
             for path, operations in document["paths"].items()
             for method, operation in operations.items()
         }
-        self._reported: LRUCache[object, None] = LRUCache(MOST_KINDS)
+        self._reported: LRUCache[object, None] = LRUCache(MOST_KINDS)  # outlasts `forget`, as the document does
 
     def see(self, seen: Observed) -> None:
         entry = seen.entry
@@ -58,9 +58,6 @@ class SendsKnownFields(Point):
         if key not in self._reported:
             self._reported[key] = None
             self.accuse(f"sent {', '.join(wrong[:MOST_NAMED])}", seen)
-
-    def forget(self) -> None:
-        """Do nothing: the document does not change."""
 
     def _wrong_fields(self, schema: Schema | None, body: Any) -> Iterator[str]:
         """Yield the unknown and the deprecated fields of a body, each once, with the path to it."""

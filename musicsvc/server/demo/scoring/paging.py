@@ -43,7 +43,7 @@ class PagesToTheEnd(Point):
 
     def __init__(self) -> None:
         super().__init__()
-        self._walks: LRUCache[tuple[str, str, frozenset[tuple[str, str]]], Walk] = LRUCache(MOST_LISTS)
+        self._walks: LRUCache[tuple[str, str, frozenset[tuple[str, str]]], Walk] = self.cache(MOST_LISTS)
         self._newest: LRUCache[str, int] = LRUCache(MOST_LISTS)
 
     def see(self, seen: Observed) -> None:
@@ -60,9 +60,6 @@ class PagesToTheEnd(Point):
         if page.current_page <= page.last_page:
             walk.pages.add(page.current_page)
         self.passed |= walk.begun and not walk.missing()
-
-    def forget(self) -> None:
-        self._walks.clear()
 
     def unsettled(self) -> Iterator[Violation]:
         for (client, *_), walk in self._walks.items():

@@ -74,8 +74,8 @@ class LosesNoPlay(Point):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lost: LRUCache[Hashable, Loss] = LRUCache(MOST_PLAYS)
-        self._by_content: LRUCache[Hashable, Loss] = LRUCache(MOST_PLAYS)
+        self._lost: LRUCache[Hashable, Loss] = self.cache(MOST_PLAYS)
+        self._by_content: LRUCache[Hashable, Loss] = self.cache(MOST_PLAYS)
         self._requests: LRUCache[str, int] = LRUCache(MOST_CLIENTS)
 
     def see(self, seen: Observed) -> None:
@@ -103,10 +103,6 @@ class LosesNoPlay(Point):
     def _settle(self, loss: Loss) -> None:
         self._lost.pop(loss.play.key, None)
         self._by_content.pop((loss.client, loss.play.content), None)
-
-    def forget(self) -> None:
-        self._lost.clear()
-        self._by_content.clear()
 
     def unsettled(self) -> Iterator[Violation]:
         for loss in self._lost.values():

@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+from cachetools import LRUCache
 
 from musicsvc.server.demo.journal import Entry
 from musicsvc.server.demo.scoring.observed import Observed
@@ -51,15 +53,22 @@ class Point(ABC):
     def __init__(self) -> None:
         self._violations: list[Violation] = []
         self._count = 0
+        self._caches: list[LRUCache[Any, Any]] = []
         self.passed = False
 
     @abstractmethod
     def see(self, seen: Observed) -> None:
         """Judge the next request."""
 
-    @abstractmethod
+    def cache(self, most: int) -> LRUCache[Any, Any]:
+        """Return a cache for `most` things that clients know or still have to do."""
+        self._caches.append(made := LRUCache[Any, Any](most))
+        return made
+
     def forget(self) -> None:
         """Forget what clients know and still have to do, because data and time went back."""
+        for cache in self._caches:
+            cache.clear()
 
     def unsettled(self) -> Iterable[Violation]:
         """Return what is wrong as of now, and may still be mended."""

@@ -44,7 +44,7 @@ class WaitsForRetryAfter(Point):
 
     def __init__(self) -> None:
         super().__init__()
-        self._refusals: LRUCache[Hashable, Refusal] = LRUCache(MOST_REFUSALS)
+        self._refusals: LRUCache[Hashable, Refusal] = self.cache(MOST_REFUSALS)
 
     def see(self, seen: Observed) -> None:
         entry = seen.entry
@@ -61,9 +61,6 @@ class WaitsForRetryAfter(Point):
         seconds = entry.response_headers.get("Retry-After", "")
         if seen.arrived and entry.status in REFUSALS and seconds.isdecimal():
             self._refusals[_key(seen)] = Refusal(entry, int(seconds))
-
-    def forget(self) -> None:
-        self._refusals.clear()
 
 
 def _key(seen: Observed) -> Hashable:
@@ -86,7 +83,7 @@ class StopsWithDeadTokens(Point):
 
     def __init__(self) -> None:
         super().__init__()
-        self._dead: LRUCache[Hashable, tuple[Entry, str]] = LRUCache(MOST_TOKENS)
+        self._dead: LRUCache[Hashable, tuple[Entry, str]] = self.cache(MOST_TOKENS)
 
     def see(self, seen: Observed) -> None:
         if seen.entry.token is None:
@@ -99,6 +96,3 @@ class StopsWithDeadTokens(Point):
         if seen.entry.status == UNAUTHORIZED and reason is not None and seen.arrived:
             self.passed = True
             self._dead.setdefault(value, (seen.entry, reason[1]))
-
-    def forget(self) -> None:
-        self._dead.clear()

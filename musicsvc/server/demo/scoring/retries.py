@@ -41,7 +41,7 @@ class RetriesSafely(Point):
         super().__init__()
         posts = ((path, operations.get("post", {})) for path, operations in document["paths"].items())
         self._keyed = {path for path, post in posts if any(each["name"] == KEY for each in post.get("parameters", ()))}
-        self._unknown: LRUCache[tuple[str, Hashable], Entry] = LRUCache(MOST_LOST)
+        self._unknown: LRUCache[tuple[str, Hashable], Entry] = self.cache(MOST_LOST)
 
     def see(self, seen: Observed) -> None:
         if seen.entry.method == "GET":
@@ -74,9 +74,6 @@ class RetriesSafely(Point):
             if ours and (shows or seen.path.endswith("/search")):
                 del self._unknown[key]
                 self.passed = True
-
-    def forget(self) -> None:
-        self._unknown.clear()
 
 
 def _last(entry: Entry) -> str:
