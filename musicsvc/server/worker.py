@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -44,25 +45,18 @@ def serve(
         Worker(configuration, clock, listener, metrics, supervisor, demo).run()
 
 
+@dataclass
 class Worker:
-    def __init__(
-        self,
-        configuration: Configuration,
-        clock: Clock,
-        listener: socket.socket,
-        metrics: Metrics,
-        supervisor: socket.socket,
-        demo: DemoState | None = None,
-    ) -> None:
-        """`supervisor`: the connection to it. `demo`: the state of the demo, in demo mode only."""
-        self._configuration = configuration
-        self._clock = clock
-        self._listener = listener
-        self._metrics = metrics
-        self._supervisor = supervisor
-        self._demo = demo
-        self._stopping = asyncio.Event()
-        self._retiring = asyncio.Event()
+    """Serves requests. `supervisor`: the connection to it. `demo`: the state of the demo, in demo mode only."""
+
+    configuration: Configuration
+    clock: Clock
+    listener: socket.socket
+    metrics: Metrics
+    supervisor: socket.socket
+    demo: DemoState | None = None
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    _retiring: asyncio.Event = field(default_factory=asyncio.Event)
 
     def run(self) -> None:
         """Serve requests, on uvloop if it is installed, until the supervisor or a signal stops the process."""
@@ -76,19 +70,19 @@ class Worker:
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
-        loop.add_reader(self._supervisor, self._heed)
+        loop.add_reader(self.supervisor, self._heed)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        settings = self._configuration.settings
+        settings = self.configuration.settings
         connections, read_url = settings.database.connections, settings.database_read_url
         connect = partial(opening.connect, settings.store_url, connections=connections, read_url=read_url)
         with await asyncio.to_thread(connect) as store:
             app = self._build(store)
             self._tell(READY)
-            await app.start(self._listener.dup(), self._configuration.tls)
+            await app.start(self.listener.dup(), self.configuration.tls)
             self._tell(SERVING)
             resources.freeze_objects()
             await _first(self._stopping.wait(), self._retiring.wait())
-            self._listener.close()
+            self.listener.close()
             if self._stopping.is_set():
                 await app.announce_stop()
                 await app.stop()
@@ -100,28 +94,28 @@ class Worker:
 
     def _tell(self, message: bytes) -> None:
         with suppress(OSError):  # the supervisor is gone, which stops the worker
-            self._supervisor.send(message)
+            self.supervisor.send(message)
 
     def _heed(self) -> None:
         """Read a message of the supervisor, or the end of the connection, which stops the worker."""
         message = b""
         with suppress(OSError):
-            message = self._supervisor.recv(1)
+            message = self.supervisor.recv(1)
         if message == RETIRE:
             self._retiring.set()
         elif message == PING:
             self._tell(ALIVE)
         else:
-            asyncio.get_running_loop().remove_reader(self._supervisor)
+            asyncio.get_running_loop().remove_reader(self.supervisor)
             self._stopping.set()
 
     def _build(self, store: Store) -> App:
-        settings = self._configuration.settings
-        collectors.add_backups(self._metrics, settings, self._clock)
-        collectors.add_installation(self._metrics, settings)
-        root = self._configuration.root(self._listener)
-        app = App(settings, store, self._clock, root, self._metrics, self._demo)
-        if backups := backup_scheduler.build(settings, self._clock):
+        settings = self.configuration.settings
+        collectors.add_backups(self.metrics, settings, self.clock)
+        collectors.add_installation(self.metrics, settings)
+        root = self.configuration.root(self.listener)
+        app = App(settings, store, self.clock, root, self.metrics, self.demo)
+        if backups := backup_scheduler.build(settings, self.clock):
             app.add_job(backups)
         return app
 

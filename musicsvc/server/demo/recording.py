@@ -55,26 +55,26 @@ class Record:
 RECORD = RequestKey("record", Record)
 
 
+@dataclass(frozen=True, slots=True)
 class Recorder:
     """Records the exchanges that go through `stages`."""
 
-    def __init__(self, stages: Stages, journal: Journal, store: Store, clock: Clock) -> None:
-        self._stages = stages
-        self._journal = journal
-        self._store = store
-        self._clock = clock
+    stages: Stages
+    journal: Journal
+    store: Store
+    clock: Clock
 
     async def process(self, exchange: Exchange) -> StreamResponse:
         """Record a request to the API. Its token is found before the request is processed, which may end it."""
         if not (exchange.path == API or exchange.path.startswith(f"{API}/")):
-            return await self._stages.process(exchange)
+            return await self.stages.process(exchange)
         exchange.request[RECORD] = record = Record()
         exchange.received = bytearray()
         response = None
         try:
             if (header := credentials_of(exchange.request)) is not None:
                 record.token = await self._token(token_of(header), exchange.call.at)
-            return (response := await self._stages.process(exchange))
+            return (response := await self.stages.process(exchange))
         finally:
             self._end(exchange, record, response)
 
@@ -85,7 +85,7 @@ class Recorder:
         if tokens.well_formed(value):
             digest = tokens.digest(value)
             with suppress(Failure):
-                found = await asyncio.wrap_future(self._store.read(lambda: tokens.identify(digest)))
+                found = await asyncio.wrap_future(self.store.read(lambda: tokens.identify(digest)))
         if found is None:
             return SentToken("unknown", value[-4:])
         refusal = "revoked" if found.revoked else "expired" if now >= found.expires_at else None
@@ -102,7 +102,7 @@ class Recorder:
                 with suppress(TimeoutError, RequestPayloadError, ConnectionError, asyncio.IncompleteReadError):
                     async with asyncio.timeout(REST_SECONDS):
                         exchange.received = bytearray(await request.content.readexactly(length))
-        return await self._stages.respond(exchange, reply)
+        return await self.stages.respond(exchange, reply)
 
     def _end(self, exchange: Exchange, record: Record, response: StreamResponse | None) -> None:
         """Add the request to the journal. `response`: None if it was given up."""
@@ -112,12 +112,12 @@ class Recorder:
         body, is_json = (None, False) if sent is None else _readable(sent)
         refusal = _refusal(record.reply)
         lost = response is None or (_is_closed(request) and not response.prepared)
-        self._journal.add(
+        self.journal.add(
             Contents(sent, _content(record.reply)),
             at=call.at,
-            ended_at=self._clock.now(),
+            ended_at=self.clock.now(),
             began=call.began,
-            ended=self._clock.monotonic(),
+            ended=self.clock.monotonic(),
             method=request.method,
             target=_clean(request.rel_url.raw_path_qs, LONGEST_TARGET),
             route=call.route and call.route.path,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from musicsvc.clock import Clock
@@ -11,24 +12,24 @@ from musicsvc.store.engine.tables import recorded
 from musicsvc.store.listens import resolving
 
 
+@dataclass
 class ListenResolver:
-    def __init__(self, store: Store, clock: Clock, freshness: Freshness, is_stopping: Callable[[], bool]) -> None:
-        self._store = store
-        self._clock = clock
-        self._freshness = freshness
-        self._is_stopping = is_stopping
-        self._nothing_due: Source | None = None
+    store: Store
+    clock: Clock
+    freshness: Freshness
+    is_stopping: Callable[[], bool]
+    _nothing_due: Source | None = None
 
     async def resolve(self) -> None:
         """Count the listens whose track exists now, until none is left or the server stops.
 
         Unless one of the tables has changed since nothing was due, the database is not asked.
         """
-        while not self._is_stopping():
-            stamp = self._freshness.now()
-            if stamp is not None and self._nothing_due is not None and self._freshness.holds(self._nothing_due):
+        while not self.is_stopping():
+            stamp = self.freshness.now()
+            if stamp is not None and self._nothing_due is not None and self.freshness.holds(self._nothing_due):
                 return
-            due, tables = await asyncio.wrap_future(self._store.read(partial(recorded, resolving.is_due)))
+            due, tables = await asyncio.wrap_future(self.store.read(partial(recorded, resolving.is_due)))
             if not due:
                 self._nothing_due = stamp and Source(stamp, tables)
                 return
@@ -38,5 +39,5 @@ class ListenResolver:
         await self._write(resolving.clean)
 
     async def _write(self, unit: Callable[[int], object]) -> None:
-        work = partial(unit, self._clock.now())
-        await asyncio.wrap_future(self._store.write(work, counters_only=True))
+        work = partial(unit, self.clock.now())
+        await asyncio.wrap_future(self.store.write(work, counters_only=True))

@@ -3,7 +3,7 @@
 from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -37,40 +37,34 @@ PERIOD = ("period", "from", "to")  # names in queries
 UNDER_WAY = "This form was sent before, and is still being worked on. Look in a minute whether it is done."
 
 
+@dataclass(frozen=True, slots=True)
 class Pages:
-    def __init__(
-        self,
-        clock: Clock,
-        limiter: RateLimiter,
-        bodies: Bodies,
-        uploads: Uploads,
-        runner: HandlerRunner,
-        sessions: Sessions,
-        renderer: Renderer,
-        reader: Callable[[], FragmentReader | None],
-    ) -> None:
-        """`reader`: returns what handlers with a parameter `kept` get. It is called on arrival of the request."""
-        self._clock = clock
-        self._limiter = limiter
-        self._bodies = bodies
-        self._uploads = uploads
-        self._runner = runner
-        self._sessions = sessions
-        self._renderer = renderer
-        self._reader = reader
+    """Answers requests for pages.
+
+    `reader`: returns what handlers with a parameter `kept` get. It is called on arrival of the request.
+    """
+
+    clock: Clock
+    limiter: RateLimiter
+    bodies: Bodies
+    uploads: Uploads
+    runner: HandlerRunner
+    sessions: Sessions
+    renderer: Renderer
+    reader: Callable[[], FragmentReader | None]
 
     async def answer(self, exchange: Exchange) -> Reply:
         call, route, browser = exchange.call, exchange.head.route, exchange.browser
         assert browser is not None  # noqa: S101 - set by `Sessions.admit`
-        if (redirect := self._sessions.sign_in(exchange, browser)) is not None:
-            return self._renderer.redirect(exchange.request, redirect, browser)
-        exchange.given = {"browser": browser, "form": FormState(), "render_page": self._renderer.page_for_anybody}
+        if (redirect := self.sessions.sign_in(exchange, browser)) is not None:
+            return self.renderer.redirect(exchange.request, redirect, browser)
+        exchange.given = {"browser": browser, "form": FormState(), "render_page": self.renderer.page_for_anybody}
         if route.keeps:
-            exchange.given[KEPT] = self._reader()
+            exchange.given[KEPT] = self.reader()
         try:
             return await self._answer(exchange, browser)
         except NotFound:
-            await self._limiter.count_unknown(route, call)
+            await self.limiter.count_unknown(route, call)
             raise
 
     async def _answer(self, exchange: Exchange, browser: Browser) -> Reply:
@@ -79,15 +73,15 @@ class Pages:
         async with AsyncExitStack() as stack:
             if request.method not in SAFE:
                 exchange.parsed = await self._read_form(exchange, browser, stack)
-                exchange.call.renew(self._clock.monotonic())
+                exchange.call.renew(self.clock.monotonic())
             if late:
-                await self._sessions.find(browser, exchange.call)
-                if (redirect := self._sessions.sign_in(exchange, browser)) is not None:
-                    return self._renderer.redirect(request, redirect, browser)
-            run = self._runner.run
+                await self.sessions.find(browser, exchange.call)
+                if (redirect := self.sessions.sign_in(exchange, browser)) is not None:
+                    return self.renderer.redirect(request, redirect, browser)
+            run = self.runner.run
             if exchange.parsed is not None and route.keyed:
                 keys.note_form(exchange, exchange.parsed.sent)
-                run = partial(keys.patiently, self._clock.monotonic, run)
+                run = partial(keys.patiently, self.clock.monotonic, run)
             try:
                 if exchange.parsed is not None:
                     browser.require_own_form(exchange.parsed.sent.pop(TOKEN_FIELD, None))
@@ -107,11 +101,11 @@ class Pages:
         browser.require_own_site(request.headers)
         schema = exchange.head.route.body or Form
         if exchange.head.route.upload and browser.caller is not None:
-            context = self._bodies.context(exchange)
-            receiving = self._uploads.received(request, schema, context, browser, browser.caller.user_id)
+            context = self.bodies.context(exchange)
+            receiving = self.uploads.received(request, schema, context, browser, browser.caller.user_id)
             parsed, exchange.given["received"] = await stack.enter_async_context(receiving)
             return parsed
-        return await self._bodies.receive(exchange, schema)
+        return await self.bodies.receive(exchange, schema)
 
     async def _show_again(self, exchange: Exchange, browser: Browser, failure: Failure) -> Reply:
         """Show the page of the form again, with what was typed and the errors. Raises the failure if there is none."""
@@ -123,7 +117,7 @@ class Pages:
             call.retry_after = failure.retry_after
         if isinstance(failure, Overloaded):
             call.refused_by = BUSY
-            await self._limiter.uncount(call, failure)
+            await self.limiter.uncount(call, failure)
         typed = {name: value for name, value in sent.items() if "password" not in name}
         faults = failure.errors if isinstance(failure, Invalid) else {}
         form = FormState(exchange.path, typed, faults, None if faults else failure.message)
@@ -135,7 +129,7 @@ class Pages:
         shown.browser, shown.given = browser, exchange.given | {"form": form}
         shown.head, shown.request = exchange.head._replace(route=page, values=values), request
         shown.path = exchange.path
-        reply = await self._finish(shown, browser, await self._runner.run(shown), errors.status_of(failure))
+        reply = await self._finish(shown, browser, await self.runner.run(shown), errors.status_of(failure))
         reply.headers.update(errors.headers_of(failure))
         return reply
 
@@ -143,7 +137,7 @@ class Pages:
         """Return the page, the redirect or the file that the handler has returned."""
         request, call = exchange.request, exchange.call
         if isinstance(result, Redirect):
-            return self._renderer.redirect(request, result, browser)
+            return self.renderer.redirect(request, result, browser)
         if isinstance(result, Download | Spooled):
             result = _for_spreadsheets(result)
         size = len(result.content) if isinstance(result, Download) else 0
@@ -151,7 +145,7 @@ class Pages:
         if isinstance(result, View):
             part, form = request.headers.get(PART[0]) == PART[1], exchange.given["form"]
             notice, status = None if part else browser.take_notice(), max(status, result.status)
-            result = await self._renderer.page(result, exchange, browser, part=part, form=form, notice=notice)
+            result = await self.renderer.page(result, exchange, browser, part=part, form=form, notice=notice)
             size = len(result.content)
         if size and call.reservation is not None:
             call.reservation.resize(size)

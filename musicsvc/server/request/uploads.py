@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -37,12 +38,13 @@ NO_FILE, EMPTY = "Choose a file.", "The file is empty."
 NO_SPACE = "The file cannot be stored at the moment."
 
 
+@dataclass(frozen=True, slots=True)
 class Uploads:
-    def __init__(self, store: Store, place: Place, pause: float) -> None:
-        """`pause`: the most seconds without a piece of the body."""
-        self._store = store
-        self._place = place
-        self._pause = pause
+    """Receives forms with a file. `pause`: the most seconds without a piece of the body."""
+
+    store: Store
+    place: Place
+    pause: float
 
     @asynccontextmanager
     async def received(
@@ -58,7 +60,7 @@ class Uploads:
             raise TooLarge(TOO_LARGE)
         async with AsyncExitStack() as stack:
             try:
-                folder = await asyncio.to_thread(stack.enter_context, self._place.locked(user))
+                folder = await asyncio.to_thread(stack.enter_context, self.place.locked(user))
                 stack.push_async_callback(asyncio.to_thread, self._tidy, folder, user)
                 upload = _Upload(folder, browser)
                 try:
@@ -70,7 +72,7 @@ class Uploads:
             yield upload.result(schema, context)
 
     def _tidy(self, folder: Path, user: int) -> None:
-        tidy(folder, self._store.read(partial(queue.files_of, user, self._place.name)).result())
+        tidy(folder, self.store.read(partial(queue.files_of, user, self.place.name)).result())
 
     async def _read(self, request: BaseRequest, form: FormData, upload: "_Upload") -> None:
         try:
@@ -93,7 +95,7 @@ class Uploads:
             raise Malformed("The body has invalid HTTP framing.") from None
 
     async def _piece(self, request: BaseRequest) -> bytes:
-        async with asyncio.timeout(self._pause):
+        async with asyncio.timeout(self.pause):
             return await request.content.readany()
 
 
