@@ -17,6 +17,7 @@ from musicsvc.cli.session import Session
 from musicsvc.cli.tokens import token_json
 from musicsvc.cli.users import change, user_json
 from musicsvc.errors import Failure, NotFound
+from musicsvc.server.shapes import envelope
 from musicsvc.store import models
 from musicsvc.store.accounts import api_access, email_addresses
 
@@ -45,9 +46,9 @@ def entry_json(entry: api_access.AccessEntry) -> JSON:
 
 def request_json(request: models.AccessRequest) -> JSON:
     """Return an access request as JSON, with times in ISO 8601."""
-    found = output.shape(request, "id", "email", "state", "use_case", "volume", "organization", "reason")
+    found = envelope.picked(request, "id", "email", "state", "use_case", "volume", "organization", "reason")
     found["requested_at"] = output.format_time(request.created_at)
-    return found | output.shape(request, "decided_at")
+    return found | envelope.picked(request, "decided_at")
 
 
 @app.command()

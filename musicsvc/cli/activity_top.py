@@ -11,6 +11,7 @@ from musicsvc.cli.activity import parse_time
 from musicsvc.cli.options import TIME_HELP, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.server.shapes import envelope
 from musicsvc.store.abuse import enforcement
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity import top
@@ -59,4 +60,4 @@ def _row(caller: top.Caller, by: str) -> JSON:
     key: JSON = {name: caller.key or None if name == by else None for name in PLURALS}
     if by == "token" and caller.key:
         key["token"] = int(caller.key)
-    return key | output.shape(caller, "calls", "refusals", "objects", "first_at", "last_at")
+    return key | envelope.picked(caller, "calls", "refusals", "objects", "first_at", "last_at")

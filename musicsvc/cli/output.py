@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -33,12 +34,6 @@ def format_time(instant: int | None) -> str | None:
 def format_day(day: int | None) -> str | None:
     """Format the number of a day as a date for JSON output. Returns None for None and for 0, which is no day."""
     return to_date(day).isoformat() if day else None
-
-
-def shape(row: object, *names: str) -> JSON:
-    """Return attributes of a row as JSON, with the times, whose names end in `_at`, in ISO 8601."""
-    found = {name: getattr(row, name) for name in names}
-    return {name: format_time(value) if name.endswith("_at") else value for name, value in found.items()}
 
 
 def print_json(value: object) -> None:
@@ -136,18 +131,18 @@ def _terminal() -> tuple[int | None, bool]:
     return shutil.get_terminal_size().columns, not (console.no_color or console.is_dumb_terminal)
 
 
+@dataclass(eq=False)
 class Column:
-    """A column of a table: its heading, its cells, and the widths that it can have."""
+    """A column of a table: its heading, its cells, and the widths that it can have.
 
-    def __init__(self, heading: str, cells: Sequence[str], *, whole: bool = False, cut: bool = False) -> None:
-        """`whole`: never split words. Otherwise words may be split to make the column as narrow as NARROW.
+    `whole`: never split words. Otherwise words may be split to make the column as narrow as NARROW.
+    `cut`: words that are longer than the column end in an ellipsis.
+    """
 
-        `cut`: words that are longer than the column end in an ellipsis.
-        """
-        self.heading = heading
-        self.cells = cells
-        self.whole = whole
-        self.cut = cut
+    heading: str
+    cells: Sequence[str]
+    whole: bool = False
+    cut: bool = False
 
     @cached_property
     def natural(self) -> int:

@@ -14,6 +14,7 @@ from musicsvc.cli.activity import parse_time
 from musicsvc.cli.options import TIME_HELP, Email, Yes, group, option, row_option
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.server.shapes import envelope
 from musicsvc.store.accounts import users
 from musicsvc.store.engine import store as stores
 from musicsvc.store.plays import retention, verify
@@ -130,9 +131,9 @@ def list_(session: Session, email: Email = "", since: Since = None, track: Track
         plays = store.read(lambda: account_plays.newest(reports, limit)).result()
         count = store.read(lambda: account_plays.count(reports, COUNTED)).result() if len(plays) == limit else 0
     rows = [
-        output.shape(play, "played_at", "track_id", "track")
+        envelope.picked(play, "played_at", "track_id", "track")
         | {"listener": "own" if play.own else "other"}
-        | output.shape(play, "reported_at")
+        | envelope.picked(play, "reported_at")
         for play in plays
     ]
     output.print_table(session, rows, ("played_at", "track_id", "track", "listener", "reported_at"))

@@ -13,6 +13,7 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse_duration
 from musicsvc.errors import Failure, Forbidden
+from musicsvc.server.shapes import envelope
 from musicsvc.store import models
 from musicsvc.store.accounts import tokens, users
 
@@ -28,9 +29,9 @@ OPERATOR = "revoked by an operator"
 def token_json(token: models.Token, now: int) -> JSON:
     """Return a token as JSON for the output of `--json`, without the secret value."""
     found = {"id": token.id, "name": token.name, "email": token.user.email, "state": tokens.state(token, now)}
-    found |= output.shape(token, "scope", "last_four", "created_at", "expires_at")
+    found |= envelope.picked(token, "scope", "last_four", "created_at", "expires_at")
     found["former_value_expires_at"] = output.format_time(tokens.former_ends(token))
-    return found | output.shape(token, "last_used_at", "revoked_at", "revoked_reason")
+    return found | envelope.picked(token, "last_used_at", "revoked_at", "revoked_reason")
 
 
 def _duration(text: str) -> int:

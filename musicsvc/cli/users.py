@@ -14,6 +14,7 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.server.shapes import envelope
 from musicsvc.store import models
 from musicsvc.store.accounts import email_addresses, password_links, passwords, users
 
@@ -26,9 +27,9 @@ app = group(
 
 def user_json(user: models.User) -> JSON:
     """Return an account as JSON for the output of `--json`."""
-    found = output.shape(user, "id", "email", "display_name", "admin", "api_access", "reports_plays")
+    found = envelope.picked(user, "id", "email", "display_name", "admin", "api_access", "reports_plays")
     found["has_password"] = user.password_hash is not None
-    return found | output.shape(user, "suspended_at", "suspended_reason", "created_at")
+    return found | envelope.picked(user, "suspended_at", "suspended_reason", "created_at")
 
 
 @app.command()

@@ -1,8 +1,7 @@
 """Request API access, and show the decision."""
 
-from musicsvc.clock import isoformat
 from musicsvc.server.schemas.accounts import AccessIn
-from musicsvc.server.shapes.envelope import JSON, ok
+from musicsvc.server.shapes.envelope import JSON, ok, picked
 from musicsvc.store.accounts import api_access
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.models import AccessRequest
@@ -20,5 +19,4 @@ def show(caller: Identity) -> JSON:
 
 
 def _shape(asked: AccessRequest) -> JSON:
-    shape = {"id": asked.id, "state": asked.state, "created_at": isoformat(asked.created_at), "reason": asked.reason}
-    return ok(access_request=shape)
+    return ok(access_request=picked(asked, "id", "state", "created_at", "reason"))

@@ -1,11 +1,10 @@
 """Collections are private, named lists of tracks."""
 
-from musicsvc.clock import isoformat
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import CollectionIn
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Members, Site, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, Members, Site, ok, paginator, picked
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.playlists import collections
@@ -31,12 +30,5 @@ def show(subject: CollectionRow, site: Site, answer: AnswerBuilder) -> JSON:
 
 
 def _shape(row: CollectionRow, site: Site, **contents: Members) -> JSON:
-    return {
-        "id": row.id,
-        "name": row.name,
-        "description": row.description,
-        "tracks_count": row.tracks_count,
-        **contents,
-        "user": catalog.user_summary(*row.user, site),
-        "created_at": isoformat(row.created_at),
-    }
+    about, user = picked(row, "id", "name", "description", "tracks_count"), catalog.user_summary(*row.user, site)
+    return {**about, **contents, "user": user, **picked(row, "created_at")}

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
-from musicsvc.clock import SECOND, isoformat
+from musicsvc.clock import SECOND
 from musicsvc.config import Settings
 from musicsvc.errors import Malformed
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.listens import ListenIn, ListensIn, NamedIn
-from musicsvc.server.shapes.envelope import JSON, ok, paginator, success
+from musicsvc.server.shapes.envelope import JSON, ok, paginator, picked, success
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.listens import matching, missing, pending, receiving
@@ -76,15 +76,8 @@ def list_missing(caller: Identity) -> JSON:
 
 
 def _entry(entry: Entry) -> JSON:
-    return {
-        "id": entry.id,
-        "artist": entry.artist,
-        "track": entry.title,
-        "release": entry.release,
-        "listens": entry.listens,
-        "first_at": isoformat(entry.first_at),
-        "last_at": isoformat(entry.last_at),
-    }
+    named = {"id": entry.id, "artist": entry.artist, "track": entry.title}
+    return named | picked(entry, "release", "listens", "first_at", "last_at")
 
 
 def _listen(given: ListenIn) -> Listen:

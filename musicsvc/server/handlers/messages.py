@@ -4,7 +4,7 @@ from musicsvc.clock import isoformat
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messages import ConversationIn, MessageIn
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator, picked
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.messaging import messages
 from musicsvc.store.messaging.messages import ConversationRow, MessageRow
@@ -34,13 +34,8 @@ def list_messages(subject: ConversationRow, query: Pages, site: Site) -> JSON:
 
 
 def _message(row: MessageRow, site: Site) -> JSON:
-    return {
-        "id": row.id,
-        "conversation_id": row.conversation_id,
-        "message_text": row.message_text,
-        "user": catalog.user_summary(*row.user, site),
-        "created_at": isoformat(row.created_at),
-    }
+    user = {"user": catalog.user_summary(*row.user, site)}
+    return picked(row, "id", "conversation_id", "message_text") | user | picked(row, "created_at")
 
 
 def _conversation(row: ConversationRow, site: Site) -> JSON:

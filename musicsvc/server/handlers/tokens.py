@@ -1,9 +1,8 @@
 """Create, list and delete the caller's access tokens."""
 
-from musicsvc.clock import isoformat
 from musicsvc.server.schemas.accounts import TokenIn
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, ok, paginator, picked
 from musicsvc.store.accounts import sign_in, tokens
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.accounts.tokens import Identity
@@ -20,8 +19,7 @@ def create(body: TokenIn, verified: Credentials | None, now: int) -> JSON:
     """Create an access token. The response has its value, which is not shown again."""
     user = sign_in.require(verified, {"password": "The password is wrong."})
     token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="api")
-    created = {"id": token.id, "name": token.name, "expires_at": isoformat(token.expires_at)}
-    return ok(access_token=created, plain_text_token=value)
+    return ok(access_token=picked(token, "id", "name", "expires_at"), plain_text_token=value)
 
 
 def delete(subject: Token, now: int) -> JSON:
@@ -31,13 +29,5 @@ def delete(subject: Token, now: int) -> JSON:
 
 
 def _listed(token: Token, now: int) -> JSON:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "last_four": token.last_four,
-        "scope": token.scope,
-        "state": tokens.state(token, now),
-        "created_at": isoformat(token.created_at),
-        "expires_at": isoformat(token.expires_at),
-        "last_used_at": None if token.last_used_at is None else isoformat(token.last_used_at),
-    }
+    listed = picked(token, "id", "name", "last_four", "scope") | {"state": tokens.state(token, now)}
+    return listed | picked(token, "created_at", "expires_at", "last_used_at")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import quote, unquote_plus
 
+from musicsvc.clock import isoformat
 from musicsvc.store.engine.pagination import Listing
 
 JSON = dict[str, Any]
@@ -76,6 +77,16 @@ class Encoded:
     @property
     def size(self) -> int:
         return sum(map(len, self.pieces))
+
+
+def picked(row: object, *names: str) -> JSON:
+    """Return attributes of a row as JSON, with the times, whose names are `at` or end in `_at`, in ISO 8601."""
+    found = {name: getattr(row, name) for name in names}
+    return {name: _time(value) if name.rpartition("_")[2] == "at" else value for name, value in found.items()}
+
+
+def _time(instant: int | None) -> str | None:
+    return None if instant is None else isoformat(instant)
 
 
 def ok(**parts: Any) -> JSON:

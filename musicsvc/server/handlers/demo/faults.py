@@ -6,7 +6,7 @@ from musicsvc.errors import Invalid
 from musicsvc.server.demo.rules import Match, Rule, Rules
 from musicsvc.server.schemas.demo import FaultIn
 from musicsvc.server.schemas.fields import parse_id
-from musicsvc.server.shapes.envelope import JSON, ok
+from musicsvc.server.shapes.envelope import JSON, ok, picked
 
 SHOWN = 4  # last characters of a token
 
@@ -39,16 +39,5 @@ def delete(id: str, rules: Rules) -> JSON:  # noqa: A002 - the name of the path'
 
 def _shape(rule: Rule) -> JSON:
     token = rule.match.token
-    return {
-        "id": rule.id,
-        "match": {
-            "method": rule.match.method,
-            "route": rule.match.route,
-            "token": None if token is None else f"…{token[-SHOWN:]}",
-        },
-        "fault": rule.fault,
-        "probability": rule.probability,
-        "count": rule.count,
-        "seed": rule.seed,
-        "injected": rule.injected,
-    }
+    match = picked(rule.match, "method", "route") | {"token": token and f"…{token[-SHOWN:]}"}
+    return {"id": rule.id, "match": match} | picked(rule, "fault", "probability", "count", "seed", "injected")

@@ -4,11 +4,10 @@ from typing import Any
 
 import orjson
 
-from musicsvc.clock import isoformat
 from musicsvc.config import Settings
 from musicsvc.server.demo.journal import CUT, Entry, Journal, SentToken
 from musicsvc.server.schemas.demo import RequestsQuery
-from musicsvc.server.shapes.envelope import JSON, Site, ok
+from musicsvc.server.shapes.envelope import JSON, Site, ok, picked
 
 
 def index(query: RequestsQuery, journal: Journal, site: Site, settings: Settings) -> JSON:
@@ -26,14 +25,9 @@ def clear(journal: Journal) -> JSON:
 def _shape(entry: Entry, origin: str) -> JSON:
     token, injection = entry.token, entry.injection
     return {
-        "number": entry.number,
-        "at": isoformat(entry.at),
+        **picked(entry, "number", "at"),
         "seconds": round(entry.ended - entry.began, 6),
-        "method": entry.method,
-        "target": entry.target,
-        "route": entry.route,
-        "status": entry.status,
-        "ended_by": entry.ended_by,
+        **picked(entry, "method", "target", "route", "status", "ended_by"),
         "fault": injection and {"fault": injection.notation, "source": injection.source},
         "request_id": entry.request_id,
         "account": None if token is None or token.id is None else {"id": token.account_id, "name": token.account_name},
@@ -41,22 +35,14 @@ def _shape(entry: Entry, origin: str) -> JSON:
         "headers": entry.headers,
         "body": _body(entry),
         "body_bytes": entry.size,
-        "response_headers": entry.response_headers,
-        "message": entry.message,
-        "errors": entry.errors,
+        **picked(entry, "response_headers", "message", "errors"),
         "curl": entry.curl(origin),
     }
 
 
 def _token(token: SentToken) -> JSON:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "last_four": token.last_four,
-        "scope": token.scope,
-        "valid": token.refusal is None,
-        "refusal": token.refusal,
-    }
+    known = picked(token, "id", "name", "last_four", "scope")
+    return known | {"valid": token.refusal is None, "refusal": token.refusal}
 
 
 def _body(entry: Entry) -> Any:

@@ -5,7 +5,7 @@ from musicsvc.errors import NotFound
 from musicsvc.server.demo.journal import Entry
 from musicsvc.server.demo.scoring.point import Verdict, Violation
 from musicsvc.server.demo.state import DemoState
-from musicsvc.server.shapes.envelope import JSON, Site, ok
+from musicsvc.server.shapes.envelope import JSON, Site, ok, picked
 
 NO_CARD = "The demo keeps no report card. Start it with --score."
 
@@ -23,15 +23,12 @@ def show(demo: DemoState, site: Site, settings: Settings) -> JSON:
 
 
 def _point(verdict: Verdict, origin: str) -> JSON:
-    point = verdict.point
     return {
-        "name": point.name,
-        "title": point.title,
+        **picked(verdict.point, "name", "title"),
         "state": verdict.state.value,
         "violations": verdict.number,
         "first": [_violation(violation, origin) for violation in verdict.violations],
-        "remedy": point.remedy,
-        "occasion": point.occasion,
+        **picked(verdict.point, "remedy", "occasion"),
     }
 
 
@@ -41,10 +38,4 @@ def _violation(violation: Violation, origin: str) -> JSON:
 
 
 def _request(entry: Entry, origin: str) -> JSON:
-    return {
-        "number": entry.number,
-        "method": entry.method,
-        "target": entry.target,
-        "status": entry.status,
-        "curl": entry.curl(origin),
-    }
+    return picked(entry, "number", "method", "target", "status") | {"curl": entry.curl(origin)}
