@@ -35,6 +35,9 @@ CLOCK_IS_BEHIND = (
     "the system clock is behind the last recorded use of token %s (%s). Tokens that expired before that time stay"
     " expired. If the recorded time is wrong, revoke the token and restart."
 )
+CLOCK_WAS_SET_BACK = (
+    "the system clock was set back from %s. Tokens that expired before that time stay expired until a restart."
+)
 READ_ONLY = "The scope of this token is read, which allows GET requests and exports. Use a token of scope read-write."
 
 
@@ -56,6 +59,7 @@ class Authenticator:
         self._cache: LRUCache[str, CachedIdentity] = LRUCache(CACHE_SIZE)  # by token
         self._latest = 0
         self._latest_loaded = False
+        self._told = 0  # the latest instant of which the log says that it is ahead of the clock
         self._used: dict[int, int] = {}
         self._written: dict[int, int] = {}
         self._blocked: set[int] = set()
@@ -223,6 +227,7 @@ class Authenticator:
         token_id, used = await asyncio.wrap_future(self._store.read(tokens.latest_use))
         if used > now + MINUTE and not self._latest_loaded:
             log.warning(CLOCK_IS_BEHIND, token_id, isoformat(used))
+            self._told = max(self._told, used)
         self._latest = max(self._latest, used)
         self._latest_loaded = True
 
@@ -230,6 +235,9 @@ class Authenticator:
         """Write to the database when each token was last used, at most once a minute per token unless `last` is set."""
         now = self._clock.now()
         self._latest = max(self._latest, now)
+        if self._latest > max(now + MINUTE, self._told):
+            self._told = self._latest
+            log.warning(CLOCK_WAS_SET_BACK, isoformat(self._latest))
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}
         due = {token: at for token, at in self._used.items() if last or token not in self._written}
         if due:

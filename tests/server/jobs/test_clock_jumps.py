@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, parse
+from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat, parse
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
@@ -47,15 +47,21 @@ async def test_a_start_with_the_clock_set_back_makes_no_expired_token_valid(stor
             assert [await status(client, old), await status(client, young)] == [401, 200]
 
 
-async def test_an_idle_server_remembers_the_latest_time(store: Store, clock: MovableClock, bounds: Bounds) -> None:
+async def test_an_idle_server_remembers_the_latest_time_and_says_so(
+    store: Store, clock: MovableClock, bounds: Bounds, caplog: pytest.LogCaptureFixture
+) -> None:
     """An idle worker follows the clock, as the others may refuse expired tokens meanwhile."""
     bounds(job_seconds=0.01)
     _, token = person(store, clock, "ann@label.test")
     async with running(store, clock) as client:
         clock.advance(tokens.LIFETIME)
         await asyncio.sleep(0.5)
+        ahead = clock.now()
         clock.advance(-DAY)
         assert await status(client, token) == 401
+        await asyncio.sleep(0.5)
+    (told,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told.startswith(f"the system clock was set back from {isoformat(ahead)[:16]}")
 
 
 async def test_a_clock_that_was_years_ahead_is_logged_with_a_remedy(
