@@ -26,7 +26,8 @@ NOTICE_SECONDS = 60
 LONGEST_NOTICE = 3_000  # of a cookie; two names of 255 characters fit
 CUT = 500  # characters of a longer notice, which proxies and browsers would refuse
 FOREIGN = "The form was sent from another site. Open the page on this site and send the form again."
-EXPIRED = "The form has expired. Open the page again and send the form once more."
+EXPIRED = "The form has expired. Send it once more."
+NO_COOKIES = "Your browser sent no cookie. Allow this site to set cookies, then send the form once more."
 
 
 class ExpiredForm(Forbidden):
@@ -65,7 +66,7 @@ class Browser:
             given = bytes.fromhex(token if isinstance(token, str) else "")
             if self.value and hmac.compare_digest(given[NONCE_BYTES:], self._signature(given[:NONCE_BYTES])):
                 return
-        raise ExpiredForm(EXPIRED)
+        raise ExpiredForm(EXPIRED if self.value else NO_COOKIES)
 
     def require_own_site(self, headers: CIMultiDictProxy[str]) -> None:
         """Raise Forbidden unless a page of this service sent the request."""

@@ -112,6 +112,18 @@ def test_a_printed_page_has_figures_and_charts_in_light_colours_without_navigati
         dark.page.set_viewport_size(WIDE)
 
 
+def test_forced_colours_leave_the_focus_and_ticks_visible(visit: Callable[..., Visit], demo_session: Sample) -> None:
+    window = visit(viewport=WIDE, forced_colors="active")
+    window.add_cookie("musicsvc", demo_session.session)
+    window.page.goto("/insights/artist/1")
+    for selector in ("main a", "#share button", "[name=days]", "[name=period]", "[name=programs]"):
+        window.page.locator(selector).first.focus()
+        window.page.keyboard.press("Shift+Tab")
+        window.page.keyboard.press("Tab")
+        assert window.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid", selector
+    assert window.page.evaluate("getComputedStyle(document.activeElement).appearance") == "auto"
+
+
 def test_the_documentation_follows_the_theme_and_leads_back(visit: Callable[..., Visit]) -> None:
     window = visit(color_scheme="dark")
     window.page.goto("/docs")

@@ -57,9 +57,25 @@ async def test_a_form_that_has_expired_is_shown_again_with_what_was_typed(office
     typed["form_token"] = values["form_token"] or ""
     assert (await office.browser.post("/settings/access", typed)).status == 303
 
+    session, office.browser.cookies = office.browser.cookies, {}
+    ended = await office.browser.post("/settings/access", typed)  # and again once signed in, when the page is reloaded
+    link = ("a", {"role": "button", "href": "/sign-in", "target": "_blank"})
+    assert (ended.status, "The form was not sent." in text(ended)) == (403, True)
+    assert link in HtmlPage(ended.body).attributes
+    office.browser.cookies = session
     hidden = await office.browser.post("/settings/password", {"password": PASSWORD, "form_token": "00" * 48})
     assert hidden.status == 403
     assert PASSWORD not in text(hidden)
+    part = {"HX-Request": "true", "HX-Current-URL": f"{office.browser.root}/insights/track/7?by=day"}
+    office.browser.cookies = {}
+    answer = await office.browser.get("/insights/track/7/realtime", **part)
+    assert answer.headers["HX-Redirect"] == "/sign-in?next=/insights/track/7%3Fby%3Dday"
+    refused = await office.browser.post(
+        "/sign-in", {"email": "ann@label.test", "password": "x", "form_token": "00" * 48}
+    )
+    assert (refused.status, "sent no cookie" in text(refused)) == (403, True)
+    assert HtmlPage(refused.body).forms["/sign-in"]["email"] == "ann@label.test"
+    office.browser.cookies = session
     foreign = await office.browser.post("/settings/name", {"display_name": "Evil"}, Origin="https://evil.test")
     assert (foreign.status, "Evil" in text(foreign)) == (403, False)
 
