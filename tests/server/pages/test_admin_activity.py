@@ -138,6 +138,7 @@ async def test_files_and_own_clicks_are_hidden_until_they_are_asked_for(office: 
         click._replace(request_id="click-of-ben", account_id=office.account()),
         click._replace(request_id="file", account_id=None, route="/static/{name}"),
         click._replace(request_id="script", account_id=None, route="/docs/{name}"),
+        click._replace(request_id="picture", account_id=None, route="/thumbnails/album/{id}"),
         click._replace(request_id="stranger", account_id=None, route=None),
     ]
     with activity_log.build(office.shared.store.url) as log:

@@ -468,7 +468,7 @@ Bolero;Trio;4:05;30/10/2026;900;two;K-2
     assert '<small class="muted">day, month, year</small>' in open_at_once
     for said in (
         "Cells left out: 1, bpm must be between 20 and 400; line 3 has 900.",
-        "Column not read: Track #, 2 cells, track_number must be ",
+        "Column not read: Track #, 2 cells, track number must be ",
         "Unused columns: Catalog No. (no field has such a name).",
     ):
         assert f"<li>{said}" in shown

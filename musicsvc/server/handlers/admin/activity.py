@@ -25,7 +25,7 @@ Filters = tuple[calls.Filter | None, security_events.Filter | None]
 PATH = "/admin/activity"
 MOST_CALLERS = 20
 NARROWING = ("account", "token", "address", "status", "route", "before")  # filters that show no sums
-FILES = ("/static/{name}", "/docs/{name}")
+FILES = ("/static/{name}", "/docs/{name}", *(f"/thumbnails/{kind}/{{id}}" for kind in ("artist", "album", "track")))
 
 
 def show(

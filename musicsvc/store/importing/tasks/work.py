@@ -50,6 +50,7 @@ REMEDIES = {
     " Leave out --encoding.": "",
     ", or leave out --encoding": "",
 }
+NAMES = sorted({name for kind in KINDS.values() for name in kind.fields if "_" in name}, key=len, reverse=True)
 Report = dict[str, Any]
 
 
@@ -245,9 +246,11 @@ def _require_undoable(run: int, user: int) -> Actor:
 
 
 def _in_words(line: str) -> str:
-    """Replace the remedies of the command line in a message."""
+    """Replace the remedies of the command line, and names of fields, in a message."""
     for option, remedy in REMEDIES.items():
         line = line.replace(option, remedy)
+    for name in NAMES:
+        line = line.replace(name, name.removesuffix("_ms").replace("_", " "))
     return line
 
 
@@ -261,8 +264,8 @@ def _doubts(summary: ImportSummary) -> dict[str, str]:
     """Return what is wrong with cells, by column that is not read, and by field of which cells were left out."""
     found: dict[str, str] = {}
     for (name, reason), cells in summary.left_out.items():
-        found.setdefault(name, f"{quantity(cells.count, 'cell')} left out: {reason}")
-    unread = {each.column: f"not read: {each.field} {each.reason}" for each in summary.unread}
+        found.setdefault(name, f"{quantity(cells.count, 'cell')} left out: {_in_words(reason)}")
+    unread = {each.column: _in_words(f"not read: {each.field} {each.reason}") for each in summary.unread}
     return found | unread
 
 
