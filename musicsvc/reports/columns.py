@@ -52,6 +52,8 @@ COLUMNS = {
         Column("artists", "Artists", Kind.TEXT, "The names of the artists, separated by '; '."),
         Column("album_artists", "Album artists", Kind.TEXT,
                "The names of the artists of the album, separated by '; '; null for a track without album."),
+        Column("external_id", "External ID", Kind.TEXT, "The track's id where it was imported from, or null."),
+        Column("album_external_id", "Album external ID", Kind.TEXT, "The same of its album."),
         Column("plays", "Plays", Kind.COUNT, "Plays on this day."),
         Column("listeners", "Listeners", Kind.COUNT, "Distinct listeners on this day."),
         Column("likes", "Likes", Kind.COUNT, "Likes given on this day and not withdrawn since."),

@@ -15,17 +15,8 @@ from tests.support.oracle import AnyPeriod, Past, bounds, day
 
 Rows = list[dict[str, Any]]
 TEXTS = {
-    "date",
-    "track",
-    "album",
-    "artist",
-    "artists",
-    "isrc",
-    "upc",
-    "label",
-    "release_date",
-    "first_play",
-    "album_artists",
+    *("date", "track", "album", "artist", "artists", "isrc", "upc", "label", "release_date", "first_play"),
+    *("album_artists", "external_id", "album_external_id"),
 }
 HEADINGS = {  # of workbooks
     "Date": "date",
@@ -51,6 +42,8 @@ HEADINGS = {  # of workbooks
     "Release date": "release_date",
     "First play": "first_play",
     "Album artists": "album_artists",
+    "External ID": "external_id",
+    "Album external ID": "album_external_id",
 }
 OF_DAYS = HEADINGS | {"Plays": "plays", "Listeners": "listeners"}
 TABLES = ("csv", "json", "xlsx", "parquet")

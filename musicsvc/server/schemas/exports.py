@@ -96,6 +96,9 @@ EXAMPLES = {
     "album": "Classic Rags",
     "label": "Ragtime Records",
     "release_date": "1899-09-18",
+    "album_artists": "Scott Joplin",
+    "external_id": "T-1",
+    "album_external_id": "A-1",
 }
 
 
@@ -116,17 +119,13 @@ class Row(Answer):
     """Plays, listeners, likes and reposts of a track, album or artist; the keys are the column names in CSV."""
 
 
-@adding(_codes(export_rows.OF_TRACK))
+@adding(_codes((*export_rows.OF_TRACK, *export_rows.OF_IMPORTS)))
 class TrackRow(Row):
     """A row of an export of tracks."""
 
     track_id: int
     track: str = Field(examples=["Maple Leaf Rag"])
     artists: str = Field(description="The artists, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"])
-    album_artists: str | None = Field(
-        description="The artists of the album, separated by `; `; null for a track without album.",
-        examples=["Scott Joplin"],
-    )
 
 
 @adding(_codes(export_rows.OF_ALBUM))
@@ -172,7 +171,7 @@ OF_DELETED = {
 }
 
 
-@adding(OF_DELETED | _empty(sorted({*NULL_FIGURES, export_rows.ALBUM_ARTISTS})))
+@adding(OF_DELETED | _empty(sorted({*NULL_FIGURES, *export_rows.OF_IMPORTS})))
 class DeletedTracksRow(TrackRow):
     """The last row of an export of tracks: the plays of deleted tracks, if any count in what the export covers."""
 

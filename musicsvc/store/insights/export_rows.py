@@ -41,7 +41,8 @@ KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
     PLAYS: ("date", "track_id"),
 }
 OF_ARTIST = "plays_of_artist_period"  # further, of the albums of one artist
-ALBUM_ARTISTS = "album_artists"  # further, of tracks
+# Further, of tracks: what tells an import which album and track a row means.
+OF_IMPORTS = ("album_artists", "external_id", "album_external_id")
 BETWEEN_ARTISTS = "; "
 OF_DELETED = "(deleted tracks)"  # in place of a name
 SUBJECTS_PER_BATCH = 256
@@ -69,7 +70,7 @@ class ExportRow:
 
 def columns(type_: str, scope: Scope) -> tuple[str, ...]:
     """Return the columns of an export."""
-    further = {"tracks": (ALBUM_ARTISTS,), "albums": () if scope.artist is None else (OF_ARTIST,)}
+    further = {"tracks": OF_IMPORTS, "albums": () if scope.artist is None else (OF_ARTIST,)}
     return (*COLUMNS[type_], *further.get(type_, ()))
 
 
@@ -95,7 +96,7 @@ def _all_cells(kind: int, scope: Scope, window: Window) -> Generator[tuple[Any, 
     if kind == ALBUM and scope.artist is not None:
         found = _with_plays_of_artist(found, scope.artist, window)
     if kind == TRACK:
-        found = _with_album_artists(found)
+        found = _for_imports(found)
     yield from found
     if kind == TRACK:
         yield from _deleted(scope, window)
@@ -109,18 +110,25 @@ def _with_plays_of_artist(rows: Iterable[tuple[Any, ...]], artist: int, window: 
         yield from ((*row, plays.get(row[0], 0)) for row in some)
 
 
-def _with_album_artists(rows: Iterable[tuple[Any, ...]]) -> Generator[tuple[Any, ...]]:
+def _for_imports(rows: Iterable[tuple[Any, ...]]) -> Generator[tuple[Any, ...]]:
     for some in scopes.batches(rows, SUBJECTS_PER_BATCH):
-        found: dict[int, list[str]] = defaultdict(list)
-        for track, name in _album_credits([row[0] for row in some]):
-            found[track].append(name)
-        yield from ((*row, BETWEEN_ARTISTS.join(found[row[0]]) or None) for row in some)
+        ids, credited = [row[0] for row in some], defaultdict[int, list[str]](list)
+        for track, name in _album_credits(ids):
+            credited[track].append(name)
+        external = {track: each for track, *each in _external_ids(ids)}
+        yield from ((*row, BETWEEN_ARTISTS.join(credited[row[0]]) or None, *external[row[0]]) for row in some)
 
 
 @compiled
 def _album_credits(tracks: Sequence[int]) -> Any:
     query = Track.select(Track.id, Artist.name).join(AlbumArtist, on=AlbumArtist.album == Track.album).join(Artist)
     return query.where(Track.id.in_(tracks)).order_by(Track.id, AlbumArtist.position)
+
+
+@compiled
+def _external_ids(tracks: Sequence[int]) -> Any:
+    query = Track.select(Track.id, Track.external_id, Album.external_id).join(Album, JOIN.LEFT_OUTER)
+    return query.where(Track.id.in_(tracks))
 
 
 def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
@@ -132,7 +140,7 @@ def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
             total, period = total + ever.plays, period + within.plays
     if total:
         plays = {"plays_total": total, "plays_period": period}
-        yield None, OF_DELETED, "", *map(plays.get, FIGURES), *(None for _ in (*OF_TRACK, FIRST_PLAY, ALBUM_ARTISTS))
+        yield None, OF_DELETED, "", *map(plays.get, FIGURES), *(None for _ in (*OF_TRACK, FIRST_PLAY, *OF_IMPORTS))
 
 
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:

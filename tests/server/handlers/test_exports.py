@@ -31,7 +31,7 @@ from tests.support.serving import Answer, Client, person
 FIGURES = "plays_total,plays_period,listeners_total,listeners_period,likes,reposts,plays_change,listeners_change"
 OF_TRACK = "isrc,upc,album,label,release_date"
 HEADERS = {
-    "tracks": f"track_id,track,artists,{FIGURES},{OF_TRACK},first_play,album_artists",
+    "tracks": f"track_id,track,artists,{FIGURES},{OF_TRACK},first_play,album_artists,external_id,album_external_id",
     "albums": f"album_id,album,artists,{FIGURES},upc,label,release_date,first_play",
     "artists": f"artist_id,artist,{FIGURES},first_play",
     "plays": f"date,track_id,track,artists,plays,listeners,{OF_TRACK}",
@@ -130,7 +130,7 @@ async def test_a_csv_file_has_the_columns_of_its_type_and_a_row_for_each(
         assert [row[first : last + 1] for row in found[1:]] == CODES[type_]
     if type_ == "tracks":
         homes = ["" if album is None else credit(ALBUMS[album]) for album, _ in TRACKS]
-        assert [row[-1] for row in found[1:]] == homes
+        assert [row[-3:] for row in found[1:]] == [[home, "", ""] for home in homes]
     if type_ == "plays":
         of_tracks = dict(zip(map(str, made.tracks), CODES["tracks"], strict=True))
         assert [row[-5:] for row in found[1:]] == [of_tracks[row[1]] for row in found[1:]]

@@ -58,6 +58,7 @@ class Record(NamedTuple):
     code: str | None
     label: str | None = None
     album: int | None = None
+    external_id: str | None = None
 
 
 Made = tuple[Sequence[str], Sequence[Record], Sequence[Record]]
@@ -67,8 +68,9 @@ Made = tuple[Sequence[str], Sequence[Record], Sequence[Record]]
 def catalogs(draw: some.DrawFn) -> Made:
     artists = draw(some.lists(artist_names, min_size=1, max_size=4, unique_by=name_key))
     credit = some.lists(some.integers(0, len(artists) - 1), min_size=1, max_size=3, unique=True)
+    ids = some.one_of(some.none(), some.sampled_from(["007", "=1", "T-1", "7", "1e5"]))
     upcs = some.one_of(some.none(), some.sampled_from(UPCS))
-    album = some.builds(Record, texts, credit, dates, upcs, some.one_of(some.none(), texts))
+    album = some.builds(Record, texts, credit, dates, upcs, some.one_of(some.none(), texts), some.none(), ids)
     albums = draw(
         some.lists(
             album,
@@ -76,12 +78,13 @@ def catalogs(draw: some.DrawFn) -> Made:
             unique_by=(
                 lambda each: (each.artists[0], name_key(each.name)),
                 lambda each: (each.code or "").lstrip("0") or id(each),
+                lambda each: each.external_id or id(each),
             ),
         )
     )
     on = some.one_of(some.none(), *([some.integers(0, len(albums) - 1)] if albums else []))
     isrcs = some.one_of(some.none(), some.sampled_from(ISRCS))
-    track = some.builds(Record, texts, credit, dates, isrcs, some.none(), on)
+    track = some.builds(Record, texts, credit, dates, isrcs, some.none(), on, ids)
     tracks = draw(
         some.lists(
             track,
@@ -90,6 +93,7 @@ def catalogs(draw: some.DrawFn) -> Made:
             unique_by=(
                 lambda each: (frozenset(each.artists), name_key(each.name), each.album),
                 lambda each: each.code or id(each),
+                lambda each: each.external_id or id(each),
             ),
         )
     )
@@ -100,7 +104,14 @@ def make(artists: Sequence[str], albums: Sequence[Record], tracks: Sequence[Reco
     people = [Artist.create(name=name, created_at=NOW).id for name in artists]
     homes = []
     for each in albums:
-        album = Album.create(name=each.name, release_date=each.date, upc=each.code, label=each.label, created_at=NOW)
+        album = Album.create(
+            name=each.name,
+            release_date=each.date,
+            upc=each.code,
+            label=each.label,
+            external_id=each.external_id,
+            created_at=NOW,
+        )
         homes.append(album.id)
         for at, artist in enumerate(each.artists):
             AlbumArtist.create(album=album.id, artist=people[artist], position=at)
@@ -108,7 +119,15 @@ def make(artists: Sequence[str], albums: Sequence[Record], tracks: Sequence[Reco
         home = None if each.album is None else homes[each.album]
         # An import gives an album without a date that of its first track with one.
         date = each.date if each.album is None or albums[each.album].date else None
-        track = Track.create(name=each.name, duration=0, release_date=date, isrc=each.code, album=home, created_at=NOW)
+        track = Track.create(
+            name=each.name,
+            duration=0,
+            release_date=date,
+            isrc=each.code,
+            album=home,
+            external_id=each.external_id,
+            created_at=NOW,
+        )
         for at, artist in enumerate(each.artists):
             TrackArtist.create(track=track.id, artist=people[artist], position=at)
 
@@ -175,6 +194,7 @@ def test_a_compilation_dates_and_names_like_formulas_come_back(store: Store, tmp
         Record("Hits", [0], "2001-02-03", None, "-3"),
         Record("Weezer", [1], "2001-05-15", UPCS[0]),
         Record("Weezer", [1], "1994-05-10", UPCS[1]),
+        *(Record("Same", [1], None, None, external_id=each) for each in ("A-1", "A-2")),
     ]
     tracks = [
         Record("Rag", [1], None, None, album=0),
@@ -182,6 +202,8 @@ def test_a_compilation_dates_and_names_like_formulas_come_back(store: Store, tmp
         Record("a\n@b", [1], "1994-05-10", None, album=1),
         Record("a\n@b", [1], None, None, album=2),
         Record("(deleted tracks)", [0], None, None),
+        Record("Rag", [1], None, None, album=3, external_id="007"),
+        Record("Rag", [1], None, None, album=4, external_id="=7"),
     ]
     require_back(store, tmp_path / "tracks.csv", (artists, albums, tracks))
 
