@@ -12,10 +12,9 @@ import typer
 from musicsvc.cli import output
 from musicsvc.cli.options import Email, Limit, account_argument, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
-from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
 from musicsvc.cli.tokens import token_json
-from musicsvc.cli.users import change, user_json
+from musicsvc.cli.users import change, link_json, print_link, user_json
 from musicsvc.errors import Failure, NotFound
 from musicsvc.server.shapes import envelope
 from musicsvc.store import models

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated
 
@@ -11,7 +12,6 @@ from musicsvc import config
 from musicsvc.cli import deleting, output, secret_input
 from musicsvc.cli.options import Email, FileCommand, Limit, PasswordStdin, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
-from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server.shapes import envelope
@@ -25,11 +25,34 @@ app = group(
 )
 
 
+EVERY_ADDRESS = ("0.0.0.0:", "[::]:")
+
+
 def user_json(user: models.User) -> JSON:
     """Return an account as JSON for the output of `--json`."""
     found = envelope.picked(user, "id", "email", "display_name", "admin", "api_access", "reports_plays")
     found["has_password"] = user.password_hash is not None
     return found | envelope.picked(user, "suspended_at", "suspended_reason", "created_at")
+
+
+def link_json(session: Session, link: password_links.NewLink | None) -> JSON:
+    """Return the link's address and expiry for the output of `--json`, null if there is no link."""
+    return {
+        "password_link": link and link.url(session.root("the link")[0]),
+        "password_link_expires_at": link and output.format_time(link.expires_at),
+    }
+
+
+def print_link(session: Session, email: str, link: password_links.NewLink) -> None:
+    """Print the address alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
+    root, hints = session.root("the link")
+    if root.partition("://")[2].startswith(EVERY_ADDRESS):
+        hints.append("The server listens on every address: replace the one in the link by the name of its machine.")
+    if sys.stdout.isatty():
+        hints[:0] = [f"Give this link to {email}. It sets the password once, within 24 hours, and is not shown again."]
+    if hints:
+        session.echo(" ".join(hints))
+    typer.echo(link.url(root))
 
 
 @app.command()
