@@ -3,8 +3,7 @@
 from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Invalid
 from musicsvc.server.handlers.pages.settings import WRONG
-from musicsvc.server.schemas.pages.accounts import PasswordForm
-from musicsvc.server.schemas.pages.leaving import AskForm, DeleteForm, OfferForm, read_chosen
+from musicsvc.server.schemas.pages.accounts import AskForm, DeleteForm, OfferForm, PasswordForm, read_chosen
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedOut, View
 from musicsvc.store.accounts import email_addresses, users

@@ -4,7 +4,7 @@ from musicsvc.clock import MINUTE
 from musicsvc.errors import Failure, Invalid
 from musicsvc.server.handlers.pages import developers
 from musicsvc.server.handlers.pages.developers import WRONG
-from musicsvc.server.schemas.pages.listens import ListensQuery, NameForm, PlayerForm
+from musicsvc.server.schemas.pages.accounts import ListensQuery, NameForm, PlayerForm
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import sign_in, tokens, users

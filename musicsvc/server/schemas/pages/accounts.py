@@ -1,19 +1,26 @@
-"""Forms of the user's own account: registration, sign-in, password, display name, API access and tokens."""
+"""Forms of the user's own account: registration, sign-in, password, display name, API access, tokens and listens.
+
+With the forms to leave: to hand artists over, and to delete the account with its artists.
+"""
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from musicsvc.clock import HOUR
 from musicsvc.server.schemas.accounts import AccessIn, RegisterIn, TokenName
-from musicsvc.server.schemas.fields import DIGITS_ONLY, NameText, Query, Secret, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_PAGE, NameText, Query, Secret, Text, parse_id
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.tokens import Scope
 from musicsvc.store.accounts.users import Purpose
+from musicsvc.store.catalog import names
+from musicsvc.store.editing.offers import NOTE_LENGTH
 from musicsvc.wording import LONGEST_NAME
 
+ARTIST = "artist."  # before the id of an artist: it is chosen
 LONGEST_PATH = 2_048
 # Browsers treat `\` like `/`, and remove control characters before they read a URL.
 OWN_PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
@@ -87,3 +94,49 @@ class RegenerateForm(PasswordForm):
     """The hours for which the old value of a token is accepted, with the password of its owner."""
 
     overlap: Annotated[int, Field(ge=0, le=tokens.LONGEST_OVERLAP // HOUR), DIGITS_ONLY] = 0
+
+
+class ListensQuery(Query):
+    """The number of the page."""
+
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
+
+
+class PlayerForm(Form):
+    """A player to connect, with the password of its owner."""
+
+    name: TokenName
+    password: Secret
+
+
+class NameForm(Form):
+    """The track that pending listens name: its name, or its id."""
+
+    track: Annotated[str, Text(1, names.LONGEST)]
+
+
+class OfferForm(Form):
+    """The e-mail of the account that is to manage the artists: all, or `some` that are chosen (`read_chosen`)."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    email: Annotated[str, Text(1, LONGEST_NAME)]
+    which: Literal["all", "some"] = "all"
+
+
+def read_chosen(sent: Mapping[str, Any]) -> set[int]:
+    """Return the ids of the artists that are ticked, in `artist.7` and so on."""
+    ids = (parse_id(name.removeprefix(ARTIST)) for name in sent if name.startswith(ARTIST))
+    return {number for number in ids if number is not None}
+
+
+class AskForm(Form):
+    """A request to the administrators to take all artists."""
+
+    note: Annotated[str | None, Text(1, NOTE_LENGTH)] = None
+
+
+class DeleteForm(PasswordForm):
+    """The password of the account and, to delete its artists with it, its e-mail."""
+
+    own_email: Annotated[str | None, Text(1, LONGEST_NAME)] = None
