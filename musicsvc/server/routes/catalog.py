@@ -1,9 +1,7 @@
 """Endpoints of albums, tracks with comments, likes and reposts, artists and genres."""
 
-from functools import partial
-
 from musicsvc.server.handlers import albums, artists, changes, comments, genres, likes, search, tracks
-from musicsvc.server.routes.route import EXTENSION, V1, Access, Cost, Docs, Route
+from musicsvc.server.routes.route import V1, Access, Added, Cost, Docs, Route
 from musicsvc.server.schemas import catalog
 from musicsvc.server.schemas.answers import Paged, Success, one
 from musicsvc.server.schemas.catalog import Album, Artist, Track
@@ -20,7 +18,6 @@ PUBLIC = Access.PUBLIC
 NESTED = Cost(nests_tracks=True)
 ALBUM, TRACK, ARTIST = f"{V1}/albums/{{id}}", f"{V1}/tracks/{{id}}", f"{V1}/artists/{{id}}"
 ONE_ALBUM, ONE_TRACK, ONE_ARTIST = one("album", Album), one("track", Track), one("artist", Artist)
-Added = partial(Route, docs=EXTENSION)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (

@@ -1,7 +1,7 @@
 """Endpoints of private conversations between accounts, of devices and of choices of notifications."""
 
 from musicsvc.server.handlers import messages, notifications
-from musicsvc.server.routes.route import EXTENSION, V1, Docs, Route
+from musicsvc.server.routes.route import V1, Added, Docs, Route
 from musicsvc.server.schemas.answers import Paged, Success, one
 from musicsvc.server.schemas.messages import Conversation, DeviceStored, Message, Subscriptions
 from musicsvc.store.messaging.messages import get
@@ -15,14 +15,13 @@ DEVICES, CHOICES = f"{V1}/fcm-tokens", f"{V1}/notifications/{{user}}/subscriptio
 ROUTES: tuple[Route, ...] = (
     Route("POST", MESSAGES, messages.send, status=201, keyed=True, answer=one("message", Message),
           private=True, docs=Docs(raises=(404,))),
-    Route("POST", CONVERSATIONS, messages.begin, status=201, keyed=True, docs=EXTENSION,
-          answer=one("conversation", Conversation)),
-    Route("GET", CONVERSATIONS, messages.index, docs=EXTENSION, answer=Paged[Conversation]),
-    Route("GET", f"{CONVERSATIONS}/{{id}}/messages", messages.list_messages, find=get,
-          private=True, docs=EXTENSION, answer=Paged[Message]),
+    Added("POST", CONVERSATIONS, messages.begin, status=201, keyed=True, answer=one("conversation", Conversation)),
+    Added("GET", CONVERSATIONS, messages.index, answer=Paged[Conversation]),
+    Added("GET", f"{CONVERSATIONS}/{{id}}/messages", messages.list_messages, find=get, private=True,
+          answer=Paged[Message]),
     Route("POST", DEVICES, notifications.register_device, answer=DeviceStored),
-    Route("DELETE", DEVICES, notifications.delete_device, docs=EXTENSION, answer=Success),
+    Added("DELETE", DEVICES, notifications.delete_device, answer=Success),
     Route("PUT", CHOICES, notifications.choose, find=require_own, private=True, answer=Success),
-    Route("GET", CHOICES, notifications.show, find=require_own, private=True, docs=EXTENSION, answer=Subscriptions),
+    Added("GET", CHOICES, notifications.show, find=require_own, private=True, answer=Subscriptions),
 )
 # fmt: on

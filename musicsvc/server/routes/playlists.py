@@ -3,7 +3,7 @@
 from functools import partial
 
 from musicsvc.server.handlers import collections, invites, playlists
-from musicsvc.server.routes.route import EXTENSION, V1, Docs, Route
+from musicsvc.server.routes.route import EXTENSION, V1, Added, Docs, Route
 from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
 from musicsvc.server.schemas.catalog import Track
 from musicsvc.server.schemas.playlists import Collection, CollectionListed, Invitation, Invited, Playlist
@@ -20,7 +20,7 @@ COLLECTIONS = f"{V1}/collections"
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("GET", ALL, playlists.index, docs=EXTENSION, answer=Paged[Playlist]),
+    Added("GET", ALL, playlists.index, answer=Paged[Playlist]),
     Route("POST", ALL, playlists.create, keyed=True, answer=ONE_PLAYLIST),
     Private("PUT", ALL, playlists.put, answer=ONE_PLAYLIST, docs=Docs(raises=(404,))),
     Private("GET", ONE, playlists.show, find=get_readable, docs=EXTENSION, answer=ONE_PLAYLIST),
@@ -31,7 +31,7 @@ ROUTES: tuple[Route, ...] = (
     Private("POST", f"{ONE}/tracks/add", playlists.add_tracks, find=get_editable, docs=EXTENSION, answer=ONE_PLAYLIST),
     Private("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=get_editable, answer=ONE_PLAYLIST),
     Private("POST", f"{ONE}/tracks/move", playlists.move_track, find=get_editable, docs=EXTENSION, answer=ONE_PLAYLIST),
-    Route("GET", f"{ALL}/invitations", invites.index, docs=EXTENSION, answer=Paged[Invitation]),
+    Added("GET", f"{ALL}/invitations", invites.index, answer=Paged[Invitation]),
     Private("GET", f"{ONE}/collaborators", invites.list_collaborators, find=get_readable, docs=EXTENSION,
             answer=Paged[UserSummary]),
     Private("DELETE", f"{ONE}/collaborators/{{user}}", invites.remove_collaborator, find=get_removable, answer=Success,
@@ -42,8 +42,8 @@ ROUTES: tuple[Route, ...] = (
     Private("POST", f"{ONE}/decline-invite", invites.decline, find=get_own, answer=ONE_PLAYLIST,
             docs=Docs(extension=True, raises=(409,), example={"id": 2})),
     Route("POST", COLLECTIONS, collections.create, status=201, keyed=True, answer=one("collection", Collection)),
-    Route("GET", COLLECTIONS, collections.index, docs=EXTENSION, answer=Paged[CollectionListed]),
-    Route("GET", f"{COLLECTIONS}/{{id}}", collections.show, find=get_collection, private=True, docs=EXTENSION,
+    Added("GET", COLLECTIONS, collections.index, answer=Paged[CollectionListed]),
+    Added("GET", f"{COLLECTIONS}/{{id}}", collections.show, find=get_collection, private=True,
           answer=one("collection", Collection)),
 )
 # fmt: on

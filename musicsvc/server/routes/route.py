@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -326,6 +327,9 @@ class Route:
         """The unique id of the operation in the OpenAPI document."""
         name = f"{self.handler.__module__.rpartition('.')[2]}_{self.handler.__name__}"
         return f"{name}_{self.docs.noun}" if self.docs.noun else name
+
+
+Added = partial(Route, docs=EXTENSION)
 
 
 class Router:

@@ -11,7 +11,6 @@ from musicsvc.server.routes import (
     messages,
     pages,
     playlists,
-    plays,
     users,
 )
 from musicsvc.server.routes.route import Route
@@ -20,7 +19,6 @@ ROUTES: tuple[Route, ...] = (
     *users.ROUTES,
     *catalog.ROUTES,
     *playlists.ROUTES,
-    *plays.ROUTES,
     *listens.ROUTES,
     *messages.ROUTES,
     *art.ROUTES,
