@@ -12,6 +12,14 @@ class Failure(Exception):
         self.message = self.here = message
 
 
+class Later(Failure):
+    """Base of failures after which the same request may succeed after `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class Malformed(Failure):
     """The request is malformed."""
 
@@ -64,12 +72,8 @@ class Conflict(Failure):
     """The request conflicts with the current state."""
 
 
-class InProgress(Conflict):
+class InProgress(Later, Conflict):
     """A request that this one repeats is still running; its answer may be there after `retry_after` seconds."""
-
-    def __init__(self, message: str, retry_after: int = 1) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
 
 class MissingReference(Failure):
@@ -79,12 +83,8 @@ class MissingReference(Failure):
         super().__init__("Something that this refers to was deleted meanwhile. Nothing was changed; try again.")
 
 
-class TooMany(Failure):
+class TooMany(Later):
     """A rate limit is exceeded; retry after `retry_after` seconds."""
-
-    def __init__(self, message: str, retry_after: int) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
 
 class NoDatabase(Failure):
@@ -110,12 +110,8 @@ class ReadOnly(Unavailable):
         super().__init__("The database accepts no changes at the moment.", here)
 
 
-class Overloaded(Failure):
+class Overloaded(Later):
     """There is no capacity for this work at the moment; nothing was changed. Retry after `retry_after` seconds."""
-
-    def __init__(self, message: str, retry_after: int = 1) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
 
 
 class Crowded(Overloaded):

@@ -70,7 +70,7 @@ def headers_of(failure: errors.Failure) -> dict[str, str]:
         return {"WWW-Authenticate": f"Bearer{reason or ''}"}  # RFC 6750, section 3
     if isinstance(failure, errors.MethodNotAllowed):
         return {"Allow": ", ".join(failure.allowed)}
-    if isinstance(failure, errors.TooMany | errors.Overloaded | errors.InProgress):
+    if isinstance(failure, errors.Later):
         return {"Retry-After": str(failure.retry_after)}
     if isinstance(failure, errors.Unavailable):
         return {"Retry-After": "1"}

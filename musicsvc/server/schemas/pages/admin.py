@@ -84,34 +84,35 @@ class ArtistsQuery(Query):
     page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
 
 
-class AssignForm(Form):
+class ManagerForm(Form):
+    """Base of forms whose field `manager` is the e-mail of the account that manages artists from now on."""
+
+    manager: ClassVar[str]
+
+    @classmethod
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body
+        """Return an error message for the e-mail if no account has it."""
+        email = str(sent.get(cls.manager) or "").strip()
+        known = not email or cls.manager in faults or users.is_taken(email)
+        return {} if known else {cls.manager: f"There is no account {email}."}
+
+
+class AssignForm(ManagerForm):
     """The account that manages artists from now on. `was`: the one when the form was shown, 0 for none."""
+
+    manager: ClassVar = "email"
 
     email: Annotated[str, Text(1, LONGEST_NAME)]
     was: Annotated[int | None, Field(ge=0, le=LONGEST_ID), DIGITS_ONLY] = None
 
-    @classmethod
-    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body
-        """Return an error message for the e-mail if no account has it."""
-        return _unknown_account("email", sent, faults)
 
-
-class DeletionForm(Form):
+class DeletionForm(ManagerForm):
     """The account that manages the artists of a deleted one from now on, or whether they are deleted, too."""
+
+    manager: ClassVar = "artists_to"
 
     artists_to: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     with_artists: Checkbox = False
-
-    @classmethod
-    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body
-        """Return an error message for the e-mail if no account has it."""
-        return _unknown_account("artists_to", sent, faults)
-
-
-def _unknown_account(name: str, sent: dict[str, Any], faults: dict[str, str]) -> dict[str, str]:
-    email = str(sent.get(name) or "").strip()
-    known = not email or name in faults or users.is_taken(email)
-    return {} if known else {name: f"There is no account {email}."}
 
 
 class EditAccountForm(Form):
