@@ -4,7 +4,7 @@ from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.catalog import ArtistEdit, ArtistIn, ArtistPages
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
-from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, ok, paged, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, fields, tracks
 from musicsvc.store.catalog.artists import ArtistRow
@@ -46,7 +46,7 @@ def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     """List an artist's albums, newest release first."""
     found = albums.list_by_artist(subject.id, query.to_page())
     if caller is None:
-        return ok(pagination=paginator(found, [shapes.album_public(row) for row in found.rows]))
+        return paged(found, shapes.album_public)
     return ok(pagination=paginator(found, answer.page(found, shapes.album_full, albums.with_contents)))
 
 
@@ -54,5 +54,5 @@ def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     """List an artist's tracks, most played first."""
     found = tracks.list_by_artist(subject.id, query.to_page())
     if caller is None:
-        return ok(pagination=paginator(found, [shapes.track_public(row) for row in found.rows]))
+        return paged(found, shapes.track_public)
     return ok(pagination=paginator(found, answer.page(found, shapes.track_full, tracks.complete)))

@@ -4,7 +4,7 @@ from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import CollectionIn
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Members, Site, ok, paginator, picked
+from musicsvc.server.shapes.envelope import JSON, Members, Site, ok, paged, picked
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.playlists import collections
@@ -19,8 +19,7 @@ def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: A
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's collections, newest first, without their tracks."""
-    found = collections.list_own(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [_shape(row, site) for row in found.rows]))
+    return paged(collections.list_own(query.to_page(), actor=caller), _shape, site)
 
 
 def show(subject: CollectionRow, site: Site, answer: AnswerBuilder) -> JSON:

@@ -3,7 +3,7 @@
 from musicsvc.server.schemas.comments import CommentIn
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paged
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import comments
 from musicsvc.store.models import Comment
@@ -11,8 +11,7 @@ from musicsvc.store.models import Comment
 
 def index(subject: int, query: Pages, site: Site) -> JSON:
     """List a track's comments in thread order."""
-    found = comments.list_by_track(subject, query.to_page())
-    return ok(pagination=paginator(found, [shapes.comment(row, site) for row in found.rows]))
+    return paged(comments.list_by_track(subject, query.to_page()), shapes.comment, site)
 
 
 def create(subject: int, body: CommentIn, caller: Identity, site: Site, now: int) -> JSON:

@@ -3,7 +3,7 @@
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import InviteIn
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paged, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.playlists import invites
 from musicsvc.store.playlists.invites import Collaborator, Invitation
@@ -28,8 +28,7 @@ def decline(subject: Invitation, site: Site, now: int) -> JSON:
 
 def index(query: Pages, caller: Identity, site: Site, now: int) -> JSON:
     """List the caller's open invitations, newest first."""
-    found = invites.list_received(query.to_page(), now=now, actor=caller)
-    return ok(pagination=paginator(found, [catalog.invitation(row, site) for row in found.rows]))
+    return paged(invites.list_received(query.to_page(), now=now, actor=caller), catalog.invitation, site)
 
 
 def list_collaborators(subject: PlaylistRow, query: Pages, site: Site) -> JSON:

@@ -8,7 +8,7 @@ from musicsvc.config import Settings
 from musicsvc.errors import Malformed
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.listens import ListenIn, ListensIn, NamedIn
-from musicsvc.server.shapes.envelope import JSON, ok, paginator, picked, success
+from musicsvc.server.shapes.envelope import JSON, ok, paged, picked, success
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.listens import matching, missing, pending, receiving
@@ -46,8 +46,7 @@ def submit(caller: Identity, prepared: Matched, settings: Settings, now: int) ->
 
 def index(query: Pages, caller: Identity) -> JSON:
     """List the caller's listens that match no track (yet), by artist and title, the most heard first."""
-    found = pending.list_own(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [_entry(each) for each in found.rows]))
+    return paged(pending.list_own(query.to_page(), actor=caller), _entry)
 
 
 def dismiss(subject: int, caller: Identity) -> JSON:

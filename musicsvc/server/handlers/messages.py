@@ -4,7 +4,7 @@ from musicsvc.clock import isoformat
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messages import ConversationIn, MessageIn
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator, picked
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paged, picked
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.messaging import messages
 from musicsvc.store.messaging.messages import ConversationRow, MessageRow
@@ -23,14 +23,12 @@ def begin(body: ConversationIn, caller: Identity, site: Site, now: int) -> JSON:
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's conversations, the one with the newest message first."""
-    found = messages.list_own(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [_conversation(row, site) for row in found.rows]))
+    return paged(messages.list_own(query.to_page(), actor=caller), _conversation, site)
 
 
 def list_messages(subject: ConversationRow, query: Pages, site: Site) -> JSON:
     """List the messages of a conversation, newest first."""
-    found = messages.list_messages(subject.id, query.to_page())
-    return ok(pagination=paginator(found, [_message(row, site) for row in found.rows]))
+    return paged(messages.list_messages(subject.id, query.to_page()), _message, site)
 
 
 def _message(row: MessageRow, site: Site) -> JSON:

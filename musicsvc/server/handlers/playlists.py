@@ -4,7 +4,7 @@ from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import MoveIn, PlaylistEdit, PlaylistIn, PlaylistPut, TracksIn, TracksOut
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paged, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.playlists import playlists
@@ -13,8 +13,7 @@ from musicsvc.store.playlists.playlists import PlaylistRow
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's playlists and those shared with the caller, newest first."""
-    found = playlists.list_editable(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [catalog.playlist(row, site) for row in found.rows]))
+    return paged(playlists.list_editable(query.to_page(), actor=caller), catalog.playlist, site)
 
 
 def show(subject: PlaylistRow, site: Site) -> JSON:

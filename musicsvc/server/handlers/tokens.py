@@ -2,7 +2,7 @@
 
 from musicsvc.server.schemas.accounts import TokenIn
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.shapes.envelope import JSON, ok, paginator, picked
+from musicsvc.server.shapes.envelope import JSON, ok, paged, picked
 from musicsvc.store.accounts import sign_in, tokens
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.accounts.tokens import Identity
@@ -11,8 +11,7 @@ from musicsvc.store.models import Token
 
 def index(query: Pages, caller: Identity, now: int) -> JSON:
     """List the caller's access tokens, newest first, including expired and revoked ones."""
-    found = tokens.list_own(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [_listed(token, now) for token in found.rows]))
+    return paged(tokens.list_own(query.to_page(), actor=caller), _listed, now)
 
 
 def create(body: TokenIn, verified: Credentials | None, now: int) -> JSON:

@@ -3,7 +3,7 @@
 from musicsvc.server.schemas.accounts import SearchQuery
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paged, paginator
 from musicsvc.store.accounts import follows
 from musicsvc.store.accounts import user_search as names
 from musicsvc.store.accounts.tokens import Identity
@@ -20,8 +20,7 @@ def me(caller: Identity, site: Site) -> JSON:
 
 def list_artists(query: Pages, caller: Identity) -> JSON:
     """List the artists that the caller manages, newest first."""
-    found = artists.list_managed(caller.user_id, query.to_page())
-    return ok(pagination=paginator(found, [catalog.artist_full(row) for row in found.rows]))
+    return paged(artists.list_managed(caller.user_id, query.to_page()), catalog.artist_full)
 
 
 def search(query: SearchQuery, site: Site) -> JSON:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import quote, unquote_plus
@@ -109,6 +109,11 @@ def paginator(listing: Listing[Any], data: list[JSON] | Members) -> JSON:
         "total": listing.total,
         "data": data,
     }
+
+
+def paged(listing: Listing[Any], shape: Callable[..., JSON], *context: Any) -> JSON:
+    """Return the response with a page of a list. `shape` takes each row, and `context`, and returns its JSON."""
+    return ok(pagination=paginator(listing, [shape(row, *context) for row in listing.rows]))
 
 
 def page_links(result: JSON, query: str) -> str:
