@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from aiohttp import HttpVersion11, hdrs
 from aiohttp.http import RawRequestMessage
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web import BaseRequest, Response, Server, StreamResponse
 from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
@@ -330,6 +330,8 @@ class HttpConnection(RequestHandler):
 
         Raises `ConnectionError` if a part of another response was sent.
         """
+        if isinstance(exc, LineTooLong):
+            status = 431
         if status >= INTERNAL:
             log.error("unhandled exception while handling a request", exc_info=exc)
         if request.writer.output_size > 0:

@@ -34,6 +34,8 @@ REFUSED = {
     "408": (HALF, 408),
     "431 of one packet": (LINES + b"\r\n\r\n", 431),
     "431 of a head without end": (LINES, 431),
+    "431 of a long line": (HALF + b"a" * 9000, 431),
+    "431 of a long target": (request("GET", f"{ALBUMS}?a={'a' * 9000}"), 431),
 }
 # Ordinary answers, by method, target and status.
 ANSWERED = (
