@@ -42,7 +42,7 @@ class Lines:
         """Open the file, which is read once. Raises Failure if it cannot be read."""
         self.path = path
         self._most = limits.text
-        self.taken = self.number = 0
+        self.taken = self.number = self._free = 0
         self.is_guessed = False
         self._ahead: deque[str] = deque()
         try:
@@ -116,7 +116,8 @@ class Lines:
 
     def _count(self, line: str) -> None:
         self.taken += len(line) + LINE
-        if self._most is not None and self.taken > self._most + LINE * self.number:
+        self._free += 0 if line.isspace() else LINE  # blank ones take time, and are no rows, of which there is a limit
+        if self._most is not None and self.taken > self._most + self._free:
             raise Failure(f"{self.path} has more than {self._most // 2**20:,} MiB of text, unpacked. Split it.")
 
     def _skip(self, line: str) -> str:
