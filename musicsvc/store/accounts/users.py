@@ -246,13 +246,13 @@ def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "
 
 
 def _check_suspender(admin_id: int, user_id: int) -> None:
-    """Raise Conflict if both ids are the same, or if the administrator is suspended."""
+    """Raise Conflict if both ids are the same, or if the administrator is suspended or is none any more."""
     if admin_id == user_id:
         raise Conflict("You cannot suspend your own account. Another administrator can.")
-    # The lock keeps two administrators from suspending each other at the same time.
+    # The lock keeps two administrators from suspending each other, or one the other that ends its right, at one time.
     for account in lock_rows(User.select().where(User.id.in_([admin_id, user_id])).order_by(User.id)):
-        if account.id == admin_id and account.suspended_at is not None:
-            raise Conflict("Your own account is suspended.")
+        if account.id == admin_id and (account.suspended_at is not None or not account.admin):
+            raise Conflict("Your own account is suspended, or no administrator any more.")
 
 
 def reinstate(user: User, *, now: int, actor: Actor = "cli") -> None:
