@@ -198,7 +198,7 @@ async def test_health_shows_the_checks_of_doctor(office: Office) -> None:
     assert "The stored lengths of lists are correct." in shown
     rows = [line.split(" | ") for line in outline(answer.body) if " | " in line][1:]
     wrong = [row for row in rows if row[0] != "[good] ok"]
-    assert f"{len(wrong)} of {len(rows)} findings need your attention." in shown
+    assert f"{len(wrong)} of {len(rows)} findings need{'s' * (len(wrong) == 1)} your attention." in shown
     assert [row in wrong for row in rows] == sorted([row in wrong for row in rows], reverse=True)  # wrong ones first
     assert ["[good] ok", "schema", "The schema is up to date. |"] in [row[:3] for row in rows]
     assert all(hint for *_, hint in wrong)

@@ -9,6 +9,7 @@ import pytest
 
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.models import Artist, Track, TrackArtist
+from musicsvc.wording import quantity
 from tests.support.html_page import HtmlPage
 from tests.support.listening_world import EMPTY
 from tests.support.oracle import DAY, LENGTHS
@@ -177,7 +178,7 @@ async def test_milestones_are_those_of_the_api(world: World) -> None:
             assert expected == times[len(times) - len(expected) :]
             for reached in data["plays"]:
                 assert f"{reached['count']:,} plays on" in page.text
-            assert not best or f"{best['plays']:,} plays" in page.text.partition("Best day")[2]
+            assert not best or quantity(best["plays"], "play") in page.text.partition("Best day")[2]
 
 
 async def test_an_album_is_compared_with_others_by_the_days_since_the_release(world: World) -> None:
