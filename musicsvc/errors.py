@@ -1,7 +1,9 @@
 """The exceptions of the service, which the server maps to statuses and the CLI to exit codes."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
 
 
 class Failure(Exception):
@@ -58,6 +60,13 @@ class Forbidden(Failure):
 
 class NotFound(Failure):
     """The resource does not exist, or the caller must not know that it exists."""
+
+
+def existing(found: T | None, message: str) -> T:
+    """Return `found`. Raises NotFound with this message if it is None."""
+    if found is None:
+        raise NotFound(message)
+    return found
 
 
 class MethodNotAllowed(Failure):

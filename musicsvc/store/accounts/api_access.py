@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, cast
 from peewee import IntegrityError
 
 from musicsvc.clock import DAY, isoformat
-from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
+from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, existing
 from musicsvc.store.accounts import email_addresses, password_links, tokens, users
 from musicsvc.store.accounts.password_links import NewLink
 from musicsvc.store.accounts.tokens import Identity
@@ -98,9 +98,8 @@ def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Acces
 
 def get(request_id: int) -> AccessRequest:
     """Return the request with this id. Raises NotFound."""
-    found: AccessRequest | None = AccessRequest.get_or_none(AccessRequest.id == request_id)
-    if found is None:
-        raise NotFound(f"There is no access request {request_id}.")
+    asked = AccessRequest.get_or_none(AccessRequest.id == request_id)
+    found: AccessRequest = existing(asked, f"There is no access request {request_id}.")
     return found
 
 
@@ -175,10 +174,7 @@ def state_of(user: User, latest: AccessRequest | None) -> AccessState:
 
 def latest_own_request(*, actor: Identity) -> AccessRequest:
     """Return the actor's newest request. Raises NotFound if there is none."""
-    found = latest_request(users.get(actor.user_id))
-    if found is None:
-        raise NotFound("The account has not asked for API access.")
-    return found
+    return existing(latest_request(users.get(actor.user_id)), "The account has not asked for API access.")
 
 
 def latest_request(user: User) -> AccessRequest | None:

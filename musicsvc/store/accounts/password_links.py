@@ -5,7 +5,7 @@ import secrets
 from typing import NamedTuple
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, NotFound
+from musicsvc.errors import Conflict, NotFound, existing
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import PasswordLink, User
@@ -51,9 +51,7 @@ def create(user: User, *, now: int, actor: Actor = "cli") -> NewLink:
 def find(secret: str, *, now: int) -> User:
     """Return the account whose password the link sets. Raises NotFound unless the link is valid."""
     valid = PasswordLink.digest == _digest(secret), PasswordLink.expires_at > now, User.suspended_at.is_null()
-    user: User | None = User.select().join(PasswordLink).where(*valid).first()
-    if user is None:
-        raise NotFound(UNKNOWN)
+    user: User = existing(User.select().join(PasswordLink).where(*valid).first(), UNKNOWN)
     return user
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from peewee import Case, fn
 
 from musicsvc.clock import DAY, isoformat
-from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
+from musicsvc.errors import Conflict, Forbidden, Invalid, existing
 from musicsvc.store.accounts.user_search import newest_models
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
@@ -205,9 +205,7 @@ def _secret(value: str, now: int, days: int = LONGEST_DAYS) -> dict[str, bytes |
 
 def get(token_id: int) -> Token:
     """Return the token with its account loaded. Raises NotFound."""
-    token: Token | None = _with_accounts().where(Token.id == token_id).first()
-    if token is None:
-        raise NotFound(f"There is no token {token_id}.")
+    token: Token = existing(_with_accounts().where(Token.id == token_id).first(), f"There is no token {token_id}.")
     return token
 
 
@@ -259,9 +257,8 @@ def _token(*values: Any) -> Token:
 
 def get_own(token_id: int, *, actor: Identity) -> Token:
     """Return the actor's token with its account loaded. Raises NotFound if the actor has no such token."""
-    token: Token | None = _with_accounts().where(Token.id == token_id, Token.user == actor.user_id).first()
-    if token is None:
-        raise NotFound("There is no such token.")
+    own = _with_accounts().where(Token.id == token_id, Token.user == actor.user_id)
+    token: Token = existing(own.first(), "There is no such token.")
     return token
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from peewee import IntegrityError
 
-from musicsvc.errors import Conflict, Invalid, NotFound
+from musicsvc.errors import Conflict, Invalid, existing
 from musicsvc.store.accounts import email_addresses, user_search
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import lock_rows, savepoint
@@ -86,9 +86,7 @@ def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
 
 def get(user_id: int) -> User:
     """Return the account with this id. Raises NotFound."""
-    user: User | None = User.get_or_none(User.id == user_id)
-    if user is None:
-        raise NotFound(f"There is no account {user_id}.")
+    user: User = existing(User.get_or_none(User.id == user_id), f"There is no account {user_id}.")
     return user
 
 
@@ -100,10 +98,7 @@ def find_by_email(email: str) -> User | None:
 
 def by_email(email: str) -> User:
     """Return the account with this e-mail in any spelling. Raises NotFound."""
-    user = find_by_email(email)
-    if user is None:
-        raise NotFound(f"There is no account {email}.")
-    return user
+    return existing(find_by_email(email), f"There is no account {email}.")
 
 
 def first_with_access(besides: Collection[int]) -> User | None:

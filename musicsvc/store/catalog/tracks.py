@@ -6,7 +6,7 @@ from typing import Any
 
 from peewee import JOIN, SQL, fn
 
-from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.errors import Conflict, Forbidden, NotFound, existing
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, artists, fields, genres, identifiers, merged
 from musicsvc.store.catalog.artists import ArtistRow
@@ -229,9 +229,7 @@ FINGERPRINT_TRANSITIONS: dict[str, tuple[str, ...]] = {
 def set_fingerprint_status(track_id: int, wanted: str) -> None:
     """Change the fingerprint status of a track to `wanted`. Raises NotFound; Conflict if it may not."""
     row = lock_rows(Track.select(Track.fingerprint_status).where(Track.id == track_id)).tuples().first()
-    if row is None:
-        raise NotFound(f"There is no track {track_id}.")
-    present: str = row[0]
+    present: str = existing(row, f"There is no track {track_id}.")[0]
     if wanted not in FINGERPRINT_TRANSITIONS[present]:
         following = " or ".join(FINGERPRINT_TRANSITIONS[present])
         change = f"can only become {following}" if following else "cannot change any more"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
+from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, existing
 from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.insights import export_rows, figures
 from musicsvc.store.models import ReportLink, ReportLinkSubject, User
@@ -198,9 +198,8 @@ def _links(ids: Sequence[int]) -> Any:
 
 def get_own(link_id: int, *, actor: SessionIdentity) -> ReportLink:
     """Return a link of the account. Raises NotFound if the account has no such link."""
-    found: ReportLink | None = ReportLink.get_or_none(ReportLink.id == link_id, ReportLink.user == actor.user_id)
-    if found is None:
-        raise NotFound("There is no such share link.")
+    own = ReportLink.get_or_none(ReportLink.id == link_id, ReportLink.user == actor.user_id)
+    found: ReportLink = existing(own, "There is no such share link.")
     return found
 
 

@@ -17,7 +17,7 @@ from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import notices
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.engine.sql import BATCH, compiled, is_sqlite
+from musicsvc.store.engine.sql import BATCH, compiled, lock_rows
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -136,9 +136,7 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
 
 def lock_artists(condition: Any) -> None:
     """Lock artists that will be deleted: their tracks and albums are added before or never."""
-    if not is_sqlite():
-        row: Any = Artist.select(Artist.id).where(condition).order_by(Artist.id)
-        row.for_update("FOR UPDATE").execute()
+    lock_rows(Artist.select(Artist.id).where(condition).order_by(Artist.id), deleting=True).execute()
 
 
 def require_unneeded(artist: ArtistRow) -> None:

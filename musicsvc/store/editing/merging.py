@@ -14,7 +14,7 @@ from musicsvc.store.catalog.fields import ALL
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import links, notices
 from musicsvc.store.engagement import comments, engagement_days
-from musicsvc.store.engine.sql import is_sqlite
+from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import counting, reattribution, subjects, transfer
 from musicsvc.store.plays.rollups import reader
@@ -97,7 +97,7 @@ def _load(noun: Noun, from_id: int, into_id: int, caller: Caller | None, *, lock
     kind = KINDS[noun]
     table = TABLES[kind]
     query = table.select().where(table.id.in_((from_id, into_id))).order_by(table.id)
-    query = query.for_update("FOR UPDATE") if locking and not is_sqlite() else query
+    query = lock_rows(query, deleting=True) if locking else query
     rows = {row["id"]: row | {"album_id": row.get("album")} for row in query.dicts().iterator()}
     for number in (from_id, into_id):
         if number not in rows:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from musicsvc.errors import NotFound
+from musicsvc.errors import existing
 from musicsvc.store.catalog import artists, names
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.fields import FIELDS, Field
@@ -21,9 +21,7 @@ def load(noun: str, row_id: int, *, lock: bool = False) -> dict[str, str]:
     """
     model = MODELS[noun]
     query = model.select().where(model.id == row_id)
-    row = (lock_rows(query) if lock else query).first()
-    if row is None:
-        raise NotFound(f"There is no such {noun}.")
+    row = existing((lock_rows(query) if lock else query).first(), f"There is no such {noun}.")
     return {field.name: field.show(_value(noun, field.name, row)) for field in FIELDS[noun]}
 
 

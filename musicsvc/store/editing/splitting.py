@@ -4,7 +4,7 @@ Imports find these artists by the name of the one that was split (`store/catalog
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from peewee import SQL, fn
 
@@ -17,7 +17,7 @@ from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import links, notices
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.name_keys import name_key
-from musicsvc.store.engine.sql import is_sqlite
+from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import Artist, Track, TrackArtist
 from musicsvc.store.plays import counting, reattribution, subjects
 from musicsvc.store.plays.rollups import reader
@@ -154,8 +154,7 @@ def _require_different(parts: Sequence[Part], artist: ArtistRow) -> None:
 
 def _lock(ids: Collection[int]) -> None:
     """Let nobody change or credit these artists before the transaction ends. Raises NotFound."""
-    query: Any = Artist.select(Artist.id).where(Artist.id.in_(sorted(ids))).order_by(Artist.id)
-    query = query if is_sqlite() else query.for_update("FOR UPDATE")
+    query = lock_rows(Artist.select(Artist.id).where(Artist.id.in_(sorted(ids))).order_by(Artist.id), deleting=True)
     found = {number for (number,) in query.tuples().iterator()}
     for number in ids:
         if number not in found:

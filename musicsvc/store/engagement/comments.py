@@ -6,7 +6,7 @@ from typing import Any
 
 from peewee import Case, fn
 
-from musicsvc.errors import Forbidden, Invalid, NotFound
+from musicsvc.errors import Forbidden, Invalid, existing
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
@@ -119,9 +119,7 @@ def _spread(numbered: Any, gap: int, **values: Any) -> None:
 
 def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
     """Return the comment. Raises NotFound, or Forbidden unless the actor wrote it or manages an artist of its track."""
-    comment: Comment | None = Comment.get_or_none(Comment.id == comment_id)
-    if comment is None:
-        raise NotFound(NONE)
+    comment: Comment = existing(Comment.get_or_none(Comment.id == comment_id), NONE)
     managed = TrackArtist.select().join(Artist).where(TrackArtist.track == comment.track, managed_by(actor.user_id))
     if comment.user != actor.user_id and not managed.exists():
         raise Forbidden("You neither wrote this comment nor manage an artist of its track.")
@@ -134,9 +132,7 @@ def delete(comment: Comment) -> None:
     Comments whose text was deleted earlier are deleted too when their last reply is deleted.
     """
     _lock(comment.track)
-    found: Comment | None = Comment.get_or_none(Comment.id == comment.id)
-    if found is None:
-        raise NotFound(NONE)
+    found: Comment = existing(Comment.get_or_none(Comment.id == comment.id), NONE)
     if found.deleted:
         return
     following = _places(found.track).where(Comment.place > found.place).order_by(Comment.place).first()

@@ -155,10 +155,12 @@ def _pragma(name: str, value: int) -> Iterator[None]:
         _database().pragma(name, before)
 
 
-def lock_rows(query: Any) -> Any:
-    """Return `query` with FOR NO KEY UPDATE, which locks the selected rows. On SQLite, return `query` unchanged."""
-    # NO KEY: rows that refer to a locked row can still be inserted, which avoids deadlocks.
-    return query if is_sqlite() else query.for_update("FOR NO KEY UPDATE")
+def lock_rows(query: Any, *, deleting: bool = False) -> Any:
+    """Return `query` with FOR UPDATE, which locks the selected rows. On SQLite, return `query` unchanged.
+
+    Unless the rows may be deleted, rows that refer to a locked row can still be inserted, which avoids deadlocks.
+    """
+    return query if is_sqlite() else query.for_update("FOR UPDATE" if deleting else "FOR NO KEY UPDATE")
 
 
 def lock(number: int, *, shared: bool = False) -> None:

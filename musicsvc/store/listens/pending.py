@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
-from musicsvc.errors import NotFound
+from musicsvc.errors import NotFound, existing
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Listing, Page
@@ -53,9 +53,7 @@ def list_own(page: Page, *, actor: Caller) -> Listing[Entry]:
 def find_own(entry_id: int, *, actor: Caller) -> int:
     """Return the hash of the names of one of the actor's entries. Raises NotFound if there is no such entry."""
     row = waiting(actor.user_id).select(PendingListen.names).where(PendingListen.id == entry_id).tuples().first()
-    if row is None:
-        raise NotFound(NO_ENTRY)
-    return int(row[0])
+    return int(existing(row, NO_ENTRY)[0])
 
 
 def dismiss(names: int | None, *, actor: Caller) -> None:

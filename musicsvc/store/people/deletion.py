@@ -8,13 +8,13 @@ from typing import Any
 
 from peewee import fn
 
-from musicsvc.errors import Conflict, NotFound
+from musicsvc.errors import Conflict, existing
 from musicsvc.store.accounts import kept_answers, user_search, users
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import assignments
 from musicsvc.store.engagement import comments, engagement_days, likes
-from musicsvc.store.engine.sql import erase_for_good, is_sqlite
+from musicsvc.store.engine.sql import erase_for_good, lock_rows
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.models import (
     AccessRequest,
@@ -134,9 +134,7 @@ def delete(
 def _lock(user_id: int) -> User:
     """Return the account, to which no other transaction can add rows. Raises NotFound."""
     query: Any = User.select().where(User.id == user_id)
-    user: User | None = (query if is_sqlite() else query.for_update("FOR UPDATE")).first()
-    if user is None:
-        raise NotFound(f"There is no account {user_id}.")
+    user: User = existing(lock_rows(query, deleting=True).first(), f"There is no account {user_id}.")
     return user
 
 
@@ -169,9 +167,7 @@ def erase_listener(name: str, *, now: int, actor: Actor = "cli") -> int:
     have uploaded and that are not being imported are removed.
     """
     counting.lock()  # no play of the listener is reported meanwhile
-    erased = listeners.erase(listeners.opaque_key(name))
-    if erased is None:
-        raise NotFound("There is no listener with this name.")
+    erased = existing(listeners.erase(listeners.opaque_key(name)), "There is no listener with this name.")
     # Uploaded files of plays, and their refused rows, may have the name. The files go with their rows of the table.
     waits = (ImportTask.kind == "plays") & (ImportTask.step != queue.UNDO) & ImportTask.state.in_(queue.ENDED)
     ImportTask.delete().where(waits).execute()

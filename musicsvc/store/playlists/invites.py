@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.errors import Conflict, Forbidden, NotFound, existing
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_search import SUMMARY, UserSummary
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
@@ -43,9 +43,7 @@ class Invitation:
 def get_own(playlist_id: int, *, actor: Identity) -> Invitation:
     """Lock the playlist and return the actor's invitation to it. Raises NotFound if there is none."""
     playlists.lock(playlist_id)
-    found = _find(playlist_id, actor.user_id)
-    if found is None:
-        raise NotFound("You have no invitation to this playlist.")
+    found = existing(_find(playlist_id, actor.user_id), "You have no invitation to this playlist.")
     return Invitation(found.id, playlists.get(playlist_id), found.state, found.expires_at)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
-from musicsvc.errors import NotFound
+from musicsvc.errors import existing
 from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.models import Session, User
 
@@ -102,9 +102,8 @@ def list(  # noqa: A001 - the module is the namespace
 
 def get_own(session_id: int, *, actor: SessionIdentity) -> Session:
     """Return the actor's session with this id. Raises NotFound."""
-    session: Session | None = Session.get_or_none(Session.id == session_id, Session.user == actor.user_id)
-    if session is None:
-        raise NotFound("There is no such session.")
+    own = Session.get_or_none(Session.id == session_id, Session.user == actor.user_id)
+    session: Session = existing(own, "There is no such session.")
     return session
 
 

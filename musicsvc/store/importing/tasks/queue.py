@@ -7,7 +7,7 @@ import orjson
 from peewee import IntegrityError
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, Failure, NotFound, Overloaded
+from musicsvc.errors import Conflict, Failure, Overloaded, existing
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.sql import savepoint
 from musicsvc.store.importing.undoing import runs
@@ -25,6 +25,7 @@ UNDER_WAY = "An import of yours is under way. Wait until it is done, or stop it.
 UNDOING = "An undo of yours is under way. Wait until it is done."
 FULL = f"{MOST_WAITING} imports are waiting already. Try again in half a minute."
 INTERRUPTED = "The service stopped while it worked on this."
+NO_FILE = "There is no such file of yours. It was imported, replaced, or removed after a day."
 NO_RIGHT = "Your account may not import such files any more."
 
 
@@ -77,9 +78,8 @@ def _insert(row: Mapping[str, Any], conflict: str) -> int:
 
 def get_own(task_id: int, actor: SessionIdentity) -> ImportTask:
     """Return a task of the account of `actor`. Raises NotFound."""
-    found: ImportTask | None = ImportTask.get_or_none(ImportTask.id == task_id, ImportTask.user == actor.user_id)
-    if found is None:
-        raise NotFound("There is no such file of yours. It was imported, replaced, or removed after a day.")
+    own = ImportTask.get_or_none(ImportTask.id == task_id, ImportTask.user == actor.user_id)
+    found: ImportTask = existing(own, NO_FILE)
     return found
 
 

@@ -11,7 +11,7 @@ from musicsvc.store import models
 from musicsvc.store.accounts import user_search
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import notices
-from musicsvc.store.engine.sql import is_sqlite
+from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import (
     Album,
@@ -106,7 +106,7 @@ def existing(table: type[Model], ids: Sequence[int], *, locking: bool = False) -
     """Return those of the ids that rows of the table have. With `locking`, lock these rows on PostgreSQL."""
     columns: Any = table
     rows: Any = table.select(columns.id).where(columns.id.in_(ids))
-    rows = rows.for_update("FOR UPDATE") if locking and not is_sqlite() else rows
+    rows = lock_rows(rows, deleting=True) if locking else rows
     return [row[0] for row in rows.tuples().iterator()]
 
 
