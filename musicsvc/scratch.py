@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from musicsvc import environment
+from musicsvc import descriptors, environment
 
 PREFIX = "musicsvc-"
 PRIVATE = 0o700
@@ -58,12 +58,8 @@ def remove_leftovers(parent: Path, prefix: str = PREFIX) -> int:
     """Delete folders that no process uses, and return their number."""
     removed = 0
     for each in parent.glob(f"{prefix}*"):
-        with suppress(OSError):
-            lock = os.open(each, os.O_RDONLY)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(each)
-                removed += 1
-            finally:
-                os.close(lock)
+        with suppress(OSError), descriptors.opened(each) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(each)
+            removed += 1
     return removed

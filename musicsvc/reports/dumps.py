@@ -7,7 +7,6 @@ other rows than it says. If that is interrupted, the next dump ends it first.
 
 import fcntl
 import hashlib
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from musicsvc import descriptors
 from musicsvc.errors import Failure
 from musicsvc.reports import columns
 from musicsvc.reports.columns import Column, Kind
@@ -107,7 +107,7 @@ class Dump:
         staged, unfinished = self._staged / file.content, self._staged / "rows.parquet"
         if not staged.exists():
             self._writer.write(lines, unfinished, COLUMNS[table], ordered=True)
-            _sync(unfinished)
+            descriptors.sync(unfinished)
             unfinished.replace(staged)
         with staged.open("rb") as written:
             digest = hashlib.file_digest(written, "sha256").hexdigest()
@@ -121,9 +121,9 @@ class Dump:
         manifest = {"schema_version": SCHEMA_VERSION, **about, "files": [asdict(each) for each in self.files]}
         unfinished = self._staged / "manifest"
         unfinished.write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
-        _sync(unfinished)
+        descriptors.sync(unfinished)
         unfinished.replace(self._staged / MANIFEST)
-        _sync(self._staged)
+        descriptors.sync(self._staged)
         return _place(self._folder)
 
     def close(self) -> None:
@@ -158,14 +158,12 @@ def opened(folder: Path) -> Iterator[Dump]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise Failure(f"Another dump to {folder} is running. Wait until it ends.") from None
-    finally:
-        os.close(descriptor)
+    with descriptors.opened(folder) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise Failure(f"Another dump to {folder} is running. Wait until it ends.") from None
 
 
 def _check(folder: Path) -> None:
@@ -202,7 +200,7 @@ def _place(folder: Path) -> list[str]:
         parent.mkdir(parents=True, exist_ok=True)
     if moves or stale:
         (folder / MANIFEST).unlink(missing_ok=True)
-        _sync(folder)
+        descriptors.sync(folder)
     for target, source in moves.items():
         source.replace(target)
     for file in stale:
@@ -212,16 +210,8 @@ def _place(folder: Path) -> list[str]:
         with suppress(OSError):  # it has other files
             parent.rmdir()
         if parent.exists():
-            _sync(parent)
+            descriptors.sync(parent)
     (staged / MANIFEST).replace(folder / MANIFEST)
-    _sync(folder)
+    descriptors.sync(folder)
     shutil.rmtree(staged)
     return sorted(str(file.relative_to(folder)) for file in stale)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import apsw
 
+from musicsvc import descriptors
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
 from musicsvc.store.backups.folder import Draft
 from musicsvc.store.backups.verify import Facts, OnProgress
 from musicsvc.store.catalog import changes
+from musicsvc.store.engine.sqlite.files import connected
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.schema import history
 
@@ -91,8 +93,7 @@ def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | N
 def _copy(path: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
     """Copy one snapshot of the database into the file `draft`. Return the snapshot's row counts and migrations."""
     # Never opened as a plain file: closing one releases the POSIX locks of all connections of this process.
-    source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
+    with connected(path) as source:
         source.set_busy_timeout(BUSY_MILLISECONDS)
         verify.call_regularly(source, on_progress)
         source.pragma("query_only", value=True)
@@ -104,27 +105,21 @@ def _copy(path: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
         _require_room(draft.parent, int(source.pragma("page_count")) * int(source.pragma("page_size")))
         _copy_pages(source, draft, on_progress)
         return found
-    finally:
-        source.close()
 
 
 def _copy_pages(source: apsw.Connection, draft: Path, on_progress: OnProgress | None) -> None:
-    target = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
-    descriptor = os.open(draft, os.O_RDWR)
-    try:
-        target.pragma("synchronous", "off")  # a partial copy is discarded, and a complete one synced below
-        target.pragma("journal_mode", "off")
-        with target.backup("main", source, "main") as copying:
-            while not copying.step(SLICE_PAGES):
-                if on_progress is not None:
-                    on_progress(copying.page_count - copying.remaining, copying.page_count)
-                os.fsync(descriptor)
-                time.sleep(PAUSE_SECONDS)
-        target.pragma("journal_mode", "delete")  # a single file without a WAL, which any tool can open
-    finally:
-        target.close()
+    with descriptors.opened(draft, os.O_RDWR) as descriptor:
+        with connected(draft) as target:
+            target.pragma("synchronous", "off")  # a partial copy is discarded, and a complete one synced below
+            target.pragma("journal_mode", "off")
+            with target.backup("main", source, "main") as copying:
+                while not copying.step(SLICE_PAGES):
+                    if on_progress is not None:
+                        on_progress(copying.page_count - copying.remaining, copying.page_count)
+                    os.fsync(descriptor)
+                    time.sleep(PAUSE_SECONDS)
+            target.pragma("journal_mode", "delete")  # a single file without a WAL, which any tool can open
         os.fsync(descriptor)
-        os.close(descriptor)
 
 
 def _require_room(folder: Path, needed: int) -> None:
@@ -153,15 +148,11 @@ def overwrite(path: Path, backup: Path) -> None:
 
     The backup must be of the same schema. Raises Unavailable if the database stays locked.
     """
-    source = apsw.Connection(str(backup), flags=apsw.SQLITE_OPEN_READWRITE)
-    target = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        changes.renew_epoch(source)  # cursors may be newer than the backup
-        target.set_busy_timeout(BUSY_MILLISECONDS)
-        with target.backup("main", source, "main") as copying:
-            copying.step()
-    except (apsw.BusyError, apsw.LockedError):
-        raise Unavailable from None
-    finally:
-        target.close()
-        source.close()
+    with connected(backup) as source, connected(path) as target:
+        try:
+            changes.renew_epoch(source)  # cursors may be newer than the backup
+            target.set_busy_timeout(BUSY_MILLISECONDS)
+            with target.backup("main", source, "main") as copying:
+                copying.step()
+        except (apsw.BusyError, apsw.LockedError):
+            raise Unavailable from None

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from musicsvc import descriptors
 from musicsvc.clock import MINUTE, parse, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store.backups import verify
@@ -192,18 +193,12 @@ def leftovers(folder: Path) -> list[Path]:
 
 def _if_unlocked(file: Path, act: Callable[[Path], object]) -> None:
     """Call `act` with the file, unless a running backup has locked the file."""
-    try:
-        descriptor = os.open(file, os.O_RDWR)
-    except FileNotFoundError:
-        return
-    try:
+    with suppress(FileNotFoundError), descriptors.opened(file, os.O_RDWR) as descriptor:
         free = False
         with suppress(OSError):  # a file system without locks: the backup may be in progress
             free = file_locks.acquire(descriptor, timeout=0)
         if free:
             act(file)
-    finally:
-        os.close(descriptor)
 
 
 def _create_locked(path: Path) -> int:

@@ -1,5 +1,6 @@
 """Find what was revoked, deleted or erased after a backup was created, and is back since the backup was restored."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,15 +63,12 @@ def find(database: Path, before: Path, *, now: int) -> RegainedRights | None:
     Links that have expired at `now` are left out. Neither file may be in use.
     """
     try:
-        connection = open_immutable(database)
-        try:
+        with closing(open_immutable(database)) as connection:
             connection.execute("ATTACH ? AS was", (address(before),))
             tokens = [int(row[0]) for row in connection.execute(TOKENS)]
             accounts = [str(row[0]) for row in connection.execute(ACCOUNTS)]
             share_links = [ShareLink(*row) for row in connection.execute(SHARE_LINKS, (now,))]
             deleted, erased = ([str(row[0]) for row in connection.execute(query)] for query in (DELETED, ERASED))
             return RegainedRights(tokens, accounts, share_links, deleted, erased)
-        finally:
-            connection.close()
     except apsw.Error:
         return None

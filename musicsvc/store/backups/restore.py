@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from musicsvc import descriptors
 from musicsvc.errors import Damaged, Failure
 from musicsvc.store.backups import folder, regained_rights, verify
 from musicsvc.store.backups.create import MEGABYTE
@@ -135,7 +136,7 @@ def _staged(file: Path, path: Path, now: int, on_progress: OnProgress | None) ->
             raise Failure(f"A copy of {file} cannot be opened in {path.parent}: {error}. {UNCHANGED}") from None
         if problem is not None:
             raise Failure(problem)
-        _sync(staged)
+        descriptors.sync(staged)
         yield staged, facts
     finally:
         for suffix in ("", *SUFFIXES):
@@ -199,13 +200,10 @@ def _close(path: Path) -> bool:
 
 def _leave_wal_mode(path: Path) -> None:
     """Switch the database from WAL mode to a single file. Raises BusyError while another program has it open."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
+    with files.connected(path) as connection:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
         if connection.pragma("journal_mode", "delete") != "delete":
             raise apsw.BusyError
-    finally:
-        connection.close()
 
 
 def _link(path: Path) -> None:
@@ -218,18 +216,15 @@ def _link(path: Path) -> None:
         except OSError:  # a file system without hard links
             copy = _with(_staging(path), OLD)
             _copy(path, copy, None)
-            _sync(copy)
+            descriptors.sync(copy)
             copy.rename(_replaced(path))
 
 
 def _set_journal_mode(file: Path, journal: str) -> None:
     """Merge the WAL or rollback journal into the database file, then set the journal mode `journal`, such as `wal`."""
     verify.check_header(file)
-    connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
+    with files.connected(file) as connection:
         connection.pragma("journal_mode", journal)
-    finally:
-        connection.close()
 
 
 def _adapt(file: Path, source: str, now: int) -> None:
@@ -238,19 +233,8 @@ def _adapt(file: Path, source: str, now: int) -> None:
     No cursor of changes is valid any more: it may be newer than the backup.
     `source`: what is restored from which file.
     """
-    connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
+    with files.connected(file) as connection:
         connection.pragma("journal_mode", "memory")  # the file is a copy, and is synced before it takes its place
         connection.execute("DELETE FROM session; DELETE FROM password_link")
         changes.renew_epoch(connection)
         connection.execute(LOG, (now, source.encode(errors="replace").decode()))
-    finally:
-        connection.close()
-
-
-def _sync(file: Path) -> None:
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

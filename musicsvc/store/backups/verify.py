@@ -1,6 +1,7 @@
 """Verify a backup: check the integrity of a database file, and count its rows."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -51,12 +52,9 @@ def check(file: Path, on_progress: OnProgress | None = None) -> Facts:
         on_progress(1, 1)
     check_header(file)
     try:
-        connection = open_immutable(file)
-        try:
+        with closing(open_immutable(file)) as connection:
             call_regularly(connection, on_progress)
             return _check(connection, file)
-        finally:
-            connection.close()
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError):
         raise Damaged(f"{file} is damaged.") from None
     except (apsw.IOError, apsw.CantOpenError) as error:

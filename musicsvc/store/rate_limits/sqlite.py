@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from musicsvc import descriptors
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.sqlite.files import identity
@@ -123,13 +124,10 @@ def file_of(database: Path) -> Path:
 @contextmanager
 def _opening_lock(folder: Path) -> Iterator[None]:
     """Prevent other processes from opening a counter in the folder during the `with` block."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with descriptors.opened(folder) as descriptor:
         if not file_locks.acquire(descriptor, timeout=LOCK_SECONDS):
             raise Unavailable(f"{folder} is locked by another program")
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _open(path: Path) -> apsw.Connection:

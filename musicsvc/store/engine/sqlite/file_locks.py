@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from musicsvc import descriptors
 from musicsvc.errors import Failure
 
 SHARED_TIMEOUT = 5.0  # seconds that a command waits while a small database is migrated
@@ -149,12 +150,9 @@ def in_use(path: Path) -> str:
 def one_at_a_time(path: Path) -> Iterator[None]:
     """Let one process at a time migrate or restore the database. Other processes wait until the `with` block ends."""
     path = path.resolve()
-    descriptor = os.open(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
+    with descriptors.opened(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR) as descriptor:
         acquire(descriptor)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _open(path: Path) -> int:

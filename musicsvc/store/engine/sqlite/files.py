@@ -5,7 +5,7 @@ import os
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ import peewee
 from peewee import __exception_wrapper__ as peewee_errors  # type: ignore[attr-defined]  # missing in the stubs
 from playhouse.apsw_ext import APSWDatabase
 
-from musicsvc import permissions
+from musicsvc import descriptors, permissions
 from musicsvc.errors import Damaged, Failure, MissingReference, NoDatabase, Unavailable
 from musicsvc.store.engine.bulk import NOTED, note_row
 from musicsvc.store.engine.tables import Noting, Tables, note
@@ -89,16 +89,19 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
     with tempfile.TemporaryDirectory(prefix=".init-", dir=path.parent) as folder:
         draft = Path(folder) / path.name
         draft.touch(0o600)
-        connection = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
-            connection.pragma("application_id", application_id)
-            connection.pragma("journal_mode", "wal")
-        except apsw.Error as error:
-            raise translate(error, path) from error
-        finally:
-            connection.close()
+        with connected(draft) as connection:
+            try:
+                connection.pragma("application_id", application_id)
+                connection.pragma("journal_mode", "wal")
+            except apsw.Error as error:
+                raise translate(error, path) from error
         with suppress(FileExistsError):  # another process was first
             rename_durably(draft, path)
+
+
+def connected(path: Path) -> AbstractContextManager[apsw.Connection]:
+    """Open a connection for a `with` block."""
+    return closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE))
 
 
 def rename_durably(draft: Path, path: Path) -> None:
@@ -116,14 +119,11 @@ def rename_durably(draft: Path, path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Sync the folder to disk, so that created and renamed files survive a power failure."""
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        descriptors.sync(folder)
     except OSError as error:
         if error.errno not in {errno.EINVAL, errno.EBADF, errno.ENOTSUP}:  # not supported by some network file systems
             raise
-    finally:
-        os.close(descriptor)
 
 
 def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
@@ -207,8 +207,7 @@ def _has_wal(path: Path) -> bool:
 
 def _probe(path: Path, *, pending: bool) -> int:
     """Return the database's application id. Raises Damaged. `pending`: whether its write-ahead log has content."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
+    with connected(path) as connection:
         connection.set_busy_timeout(5000)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(pending))
         expected = connection.pragma("page_count") * connection.pragma("page_size")
@@ -220,8 +219,6 @@ def _probe(path: Path, *, pending: bool) -> int:
         if found <= QUICK_CHECK_BYTES and connection.pragma("quick_check", 1) != "ok":
             raise Damaged(f"The database {path} is damaged. {DAMAGED}")
         return int(connection.pragma("application_id"))
-    finally:
-        connection.close()
 
 
 def identity(path: str | Path) -> tuple[int, int] | None:

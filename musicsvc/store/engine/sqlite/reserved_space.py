@@ -6,6 +6,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from musicsvc import descriptors
 from musicsvc.store.engine.sqlite.files import size
 
 NAME = "ballast"
@@ -48,17 +49,12 @@ class ReservedSpace:
 
     def release(self) -> bool:
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW)
+            with descriptors.opened(self._path, os.O_RDWR | os.O_NOFOLLOW) as descriptor:
+                reserved = os.fstat(descriptor).st_size
+                os.ftruncate(descriptor, max(reserved - SLICE, 0))
+                os.fsync(descriptor)  # some file systems release the space only after a sync
         except OSError:
             return False
-        try:
-            reserved = os.fstat(descriptor).st_size
-            os.ftruncate(descriptor, max(reserved - SLICE, 0))
-            os.fsync(descriptor)  # some file systems release the space only after a sync
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
         return reserved > 0
 
     def refill(self) -> None:
@@ -68,11 +64,7 @@ class ReservedSpace:
 
     def _grow(self) -> None:
         """Append random bytes up to a size of 4 MiB: a file system may store zeros without using disk space."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        descriptor = os.open(self._path, flags, 0o600)
-        try:
+        with descriptors.opened(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW) as descriptor:
             while (missing := SIZE - os.fstat(descriptor).st_size) > 0:
                 os.write(descriptor, os.urandom(min(missing, CHUNK)))
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

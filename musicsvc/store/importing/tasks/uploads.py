@@ -2,13 +2,13 @@
 
 import fcntl
 import hashlib
-import os
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from musicsvc import descriptors
 from musicsvc.clock import isoformat
 from musicsvc.errors import Conflict, Invalid
 from musicsvc.limited import Pause
@@ -48,15 +48,12 @@ class Place(NamedTuple):
         """Lock the folder of an account's files, and yield it. Raises Conflict if it is in use."""
         folder = self.folder / str(user)
         folder.mkdir(PRIVATE, parents=True, exist_ok=True)
-        lock = os.open(folder, os.O_RDONLY)
-        try:
+        with descriptors.opened(folder) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise Conflict(BUSY) from None
             yield folder
-        finally:
-            os.close(lock)
 
     def users(self) -> list[int]:
         """Return the accounts that have a folder."""
