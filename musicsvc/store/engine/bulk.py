@@ -5,7 +5,7 @@ arguments and returns the last one. RETURNING would return all of them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import chain
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from peewee import IntegrityError, Model, Table
 
-from musicsvc.store.engine.sql import current, fetch, is_sqlite
+from musicsvc.store.engine.sql import assigned, current, fetch, is_sqlite
 
 R = TypeVar("R", bound="Sequence[Any]")
 MOST_ROWS = 512  # of one INSERT
@@ -172,15 +172,9 @@ def _insert_arrays(statement: str, types: Sequence[str], rows: Sequence[Sequence
     return current().execute_sql(statement.format(rows=source), columns)
 
 
-@contextmanager
-def noted_rows() -> Iterator[list[tuple[Any, ...]]]:
+def noted_rows() -> AbstractContextManager[list[tuple[Any, ...]]]:
     """Yield a list, and add to it the arguments of each call of `noted(…)` in the `with` block."""
-    rows: list[tuple[Any, ...]] = []
-    token = _noted.set(rows)
-    try:
-        yield rows
-    finally:
-        _noted.reset(token)
+    return assigned(_noted, [])
 
 
 def note_row(*row: Any) -> Any:

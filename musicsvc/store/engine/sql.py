@@ -17,6 +17,7 @@ from peewee import SQL, BaseQuery, Context, Database, DatabaseProxy, Node, Selec
 
 P = ParamSpec("P")
 T = TypeVar("T")
+V = TypeVar("V")
 ROWS_PER_FETCH = 1000
 DENSE = 2  # ascending ids are read as one range if they are at least 1/DENSE of its numbers
 BATCH = 500  # values in one statement; both databases take more than ten thousand
@@ -43,13 +44,18 @@ def bind(database: Database) -> None:
 
 
 @contextmanager
-def bound(database: Database) -> Iterator[None]:
-    """Make the models use `database` inside the `with` block."""
-    token = _current.set(database)
+def assigned(variable: ContextVar[V | None], value: V) -> Iterator[V]:
+    """Give a context variable a value inside the `with` block, and yield the value."""
+    token = variable.set(value)
     try:
-        yield
+        yield value
     finally:
-        _current.reset(token)
+        variable.reset(token)
+
+
+def bound(database: Database) -> AbstractContextManager[Database]:
+    """Make the models use `database` inside the `with` block."""
+    return assigned(_current, database)
 
 
 def perform(database: Database, unit: Callable[[], T]) -> T:
@@ -177,15 +183,9 @@ def try_lock(number: int) -> bool:
     return is_sqlite() or bool(fetch("SELECT pg_try_advisory_xact_lock(?)", number)[0][0])
 
 
-@contextmanager
-def following() -> Iterator[list[Callable[[], bool]]]:
+def following() -> AbstractContextManager[list[Callable[[], bool]]]:
     """Yield a list, and add to it the units that transactions in the `with` block pass to `then`."""
-    units: list[Callable[[], bool]] = []
-    token = _later.set(units)
-    try:
-        yield units
-    finally:
-        _later.reset(token)
+    return assigned(_later, [])
 
 
 def then(unit: Callable[[], bool]) -> None:

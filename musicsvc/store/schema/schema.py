@@ -16,7 +16,7 @@ from musicsvc import extras
 from musicsvc.errors import Failure, NoDatabase
 from musicsvc.store import models
 from musicsvc.store.engine import list_blocks, name_index
-from musicsvc.store.engine.sql import bound, current, is_sqlite
+from musicsvc.store.engine.sql import assigned, bound, current, is_sqlite
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import describe, path_of
@@ -107,11 +107,9 @@ def apply_all(
     """Apply migrations to the current database. `on_progress` as in `upgrade`."""
     for number, name in enumerate(names):
         on_progress(number, len(names))
-        token = _listener.set(partial(_pass_on, on_progress, number, len(names)))
-        try:
+        listener: Callable[[float, float], None] = partial(_pass_on, on_progress, number, len(names))
+        with assigned(_listener, listener):
             apply(database, name, folder or MIGRATIONS)
-        finally:
-            _listener.reset(token)
     on_progress(len(names), len(names))
 
 

@@ -5,14 +5,16 @@ stopped while its kernel still acknowledges packets, so the limits of the runnin
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeVar
 
 import psycopg
+
+from musicsvc.store.engine.sql import assigned
 
 T = TypeVar("T")
 
@@ -43,14 +45,9 @@ class Limits:
 _limits: ContextVar[Limits | None] = ContextVar("musicsvc_waiting", default=None)
 
 
-@contextmanager
-def limited(limits: Limits) -> Iterator[Limits]:
+def limited(limits: Limits) -> AbstractContextManager[Limits]:
     """Apply the limits to all waits of this thread for PostgreSQL inside the `with` block, which may change them."""
-    token = _limits.set(limits)
-    try:
-        yield limits
-    finally:
-        _limits.reset(token)
+    return assigned(_limits, limits)
 
 
 def deadline() -> float:
