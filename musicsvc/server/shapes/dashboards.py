@@ -9,10 +9,11 @@ from musicsvc.server.shapes import insights, listening
 from musicsvc.server.shapes.envelope import JSON, Site
 from musicsvc.store.dashboards.catalog_search import Result, ResultPage
 from musicsvc.store.dashboards.comparisons import MOST, ComparedSubject
-from musicsvc.store.dashboards.dashboards import Dashboard, Related
+from musicsvc.store.dashboards.dashboards import Dashboard
 from musicsvc.store.dashboards.report_links import MOVING, SharedReport
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.charts import INTERVALS, Interval
+from musicsvc.store.insights.export_rows import Titled
 from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.listening.listening import LISTENING
 from musicsvc.store.insights.listening.local_hours import IN_UTC, zones
@@ -161,7 +162,7 @@ def _first_shown(played: Sequence[bool]) -> int:
     return max(0, min(first, len(played) - A_YEAR))
 
 
-def named(found: Dashboard | Related | Result | ComparedSubject) -> JSON:
+def named(found: Dashboard | Titled | Result | ComparedSubject) -> JSON:
     """Return the kind, id, name and artists of a track, album or artist."""
     kind = figures.noun(found.subject)
     return {"kind": kind, "id": found.subject.id, "name": found.name, "artists": ", ".join(found.artists)}

@@ -108,9 +108,6 @@ def results(kind: int, ids: Sequence[int], window: Window) -> list[Result]:
     """Return artists, albums or tracks with their plays, in the order of the ids."""
     if not ids:
         return []
-    titles, artists = export_rows.names(kind, ids), export_rows.authors(kind, ids)
+    titled = export_rows.titled(kind, ids)
     within, ever = Reader(window, all_time=False).plays(kind, sorted(ids)), all_time_plays(kind, ids)
-    return [
-        Result(Subject(kind, each), titles[each], tuple(artists.get(each, ())), within.get(each, 0), ever.get(each, 0))
-        for each in ids
-    ]
+    return [Result(*titled[each], within.get(each, 0), ever.get(each, 0)) for each in ids]

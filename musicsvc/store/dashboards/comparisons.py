@@ -63,15 +63,5 @@ def build(subjects: Sequence[Subject], window: Window) -> list[ComparedSubject]:
     if not subjects:
         return []
     kind, ids = subjects[0].kind, sorted(each.id for each in subjects)
-    of, names = figures.of_several(kind, ids, window), export_rows.names(kind, ids)
-    artists = export_rows.authors(kind, ids)
-    return [
-        ComparedSubject(
-            each,
-            names[each.id],
-            tuple(artists.get(each.id, ())),
-            of[each.id],
-            charts.by_day(each, window.numbers),
-        )
-        for each in subjects
-    ]
+    of, titled = figures.of_several(kind, ids, window), export_rows.titled(kind, ids)
+    return [ComparedSubject(*titled[each.id], of[each.id], charts.by_day(each, window.numbers)) for each in subjects]

@@ -10,6 +10,7 @@ from musicsvc.store.engine.sql import compiled
 from musicsvc.store.insights import belonging, charts, collaborations, export_rows, figures, rankings, realtime
 from musicsvc.store.insights.charts import CurvePoint, Interval
 from musicsvc.store.insights.collaborations import Collaborations
+from musicsvc.store.insights.export_rows import Titled
 from musicsvc.store.insights.figures import ArtistCounts, Figures
 from musicsvc.store.insights.listening import DEFAULT_DAYS, listening, local_hours, milestones, releases
 from musicsvc.store.insights.listening.listening import Listening
@@ -25,14 +26,6 @@ from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 MOST_NAMES = 20
 OTHER_ALBUMS = 3  # that the releases of an album are compared with
-
-
-class Related(NamedTuple):
-    """A track, album or artist that a figures page links to."""
-
-    subject: Subject
-    name: str
-    artists: Sequence[str] = ()
 
 
 class Containing(NamedTuple):
@@ -74,7 +67,7 @@ class Dashboard(NamedTuple):
     realtime: Realtime | None = None
     milestones: Milestones | None = None
     releases: Sequence[Release] = ()
-    related: Sequence[Related] = ()
+    related: Sequence[Titled] = ()  # what the page links to
     own_plays: int | None = None
     containing: Containing | None = None
     image: str | None = None
@@ -184,11 +177,11 @@ def _images(subject: int, *, kind: int) -> Any:
     return row.select(row.image if kind == ALBUM else row.image_small).where(row.id == subject)
 
 
-def _related(subject: Subject, user_id: int) -> list[Related]:
+def _related(subject: Subject, user_id: int) -> list[Titled]:
     """Return those artists of a track or album, and the album of a track, that the account manages."""
-    found = [Related(Subject(ARTIST, each), name) for each, name in _artists(subject.id, user_id, kind=subject.kind)]
+    found = [Titled(Subject(ARTIST, each), name) for each, name in _artists(subject.id, user_id, kind=subject.kind)]
     if subject.kind == TRACK:
-        found += [Related(Subject(ALBUM, each), name) for each, name in _album_of_track(subject.id, user_id)]
+        found += [Titled(Subject(ALBUM, each), name) for each, name in _album_of_track(subject.id, user_id)]
     return found
 
 

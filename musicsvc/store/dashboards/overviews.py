@@ -12,6 +12,7 @@ from musicsvc.store.dashboards.dashboards import Dashboard
 from musicsvc.store.dashboards.trends import Change
 from musicsvc.store.engine.sql import compiled, fetch
 from musicsvc.store.insights import belonging, export_rows, figures, realtime
+from musicsvc.store.insights.export_rows import Titled
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.listening import milestones
 from musicsvc.store.models import Album, AlbumArtist, Artist, Play
@@ -27,14 +28,6 @@ NEWEST = f"""
     SELECT p.played_at, p.track_id FROM {{plays}} AND p.slot / {SLOTS_PER_DAY} = ?
     ORDER BY p.slot DESC, p.played_at DESC, p.track_id LIMIT ?
 """  # noqa: S608 - our own names
-
-
-class Titled(NamedTuple):
-    """A track or album with the names of its artists."""
-
-    subject: Subject
-    name: str
-    artists: Sequence[str]
 
 
 class Mover(NamedTuple):
@@ -114,20 +107,20 @@ def _released(user_id: int, first: str, end: str) -> Any:
 
 
 def _movers(some: Sequence[Change]) -> list[Mover]:
-    titled = _titled(TRACK, [each.id for each in some])
+    titled = export_rows.titled(TRACK, [each.id for each in some])
     return [Mover(titled[track], plays, before, figures.change(plays, before)) for track, plays, before in some]
 
 
 def _releases(rows: Sequence[tuple[int, str]], window: Window) -> list[Released]:
     ids = [each for each, _ in rows]
-    titled = _titled(ALBUM, ids)
+    titled = export_rows.titled(ALBUM, ids)
     plays = Reader(window, all_time=False).plays(ALBUM, ids) if ids else {}
     return [Released(titled[each], day, plays.get(each, 0)) for each, day in rows]
 
 
 def _milestones(account: Subject, tracks: Sequence[int], found: Figures, today: int) -> list[Reached]:
     """Return the milestones that the account and these tracks have reached in the window, at most MOST."""
-    window, titled = found.window, _titled(TRACK, tracks)
+    window, titled = found.window, export_rows.titled(TRACK, tracks)
     reached = milestones.build_each(TRACK, tracks)
     some = [Reached(titled[track], *each) for track in tracks for each in reached[track].plays]
     earlier = found.plays_total - found.plays  # of a window up to today; a milestone has one more digit
@@ -147,7 +140,7 @@ def _newest(account: Subject) -> list[NewPlay]:
             found += fetch(NEWEST.format(plays=plays), account.id, day, MOST - len(found))
             if len(found) == MOST:
                 break
-    titled = _titled(TRACK, [track for _, track in found])
+    titled = export_rows.titled(TRACK, [track for _, track in found])
     return [NewPlay(titled.get(track), at) for at, track in found]
 
 
@@ -159,10 +152,3 @@ def _latest(user_id: int) -> Any:
     query = Select([plays], [plays.c.played_at, plays.c.track_id])
     query = query.where(belonging.is_managed(TRACK, plays.c.track_id, user_id))
     return query.order_by(plays.c.slot.desc(), plays.c.played_at.desc(), plays.c.track_id)
-
-
-def _titled(kind: int, ids: Sequence[int]) -> dict[int, Titled]:
-    if not ids:
-        return {}
-    names, artists = export_rows.names(kind, ids), export_rows.authors(kind, ids)
-    return {each: Titled(Subject(kind, each), name, artists.get(each, ())) for each, name in names.items()}

@@ -17,8 +17,9 @@ from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.insights.tops import Bounds, Ids
 from musicsvc.store.models import Artist, TrackArtist
 from musicsvc.store.plays.ingest import AHEAD
-from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, day_of
-from musicsvc.store.plays.rollups.reader import PART_OF_SLOT, WHOLE_SLOTS, Reader, all_time_plays
+from musicsvc.store.plays.periods import Window, day_of
+from musicsvc.store.plays.rollups import reader
+from musicsvc.store.plays.rollups.reader import PART_OF_SLOT, Reader, all_time_plays
 from musicsvc.store.plays.subjects import TRACK
 
 OF_DAY = (
@@ -107,7 +108,8 @@ class _Build:
         every = every or not sql.is_sqlite()  # PostgreSQL adds up all rows as fast, and reads single ones slowly
         found, least = tops.read(window, TRACK, self._tracks, 0 if every else POPULAR, CHANCE)
         among, ids = tops.among(self._tracks)
-        for time, instants, fewest in _last_day(window, least):
+        for time, instants in reader.last_day(window):
+            fewest = 1 if time is PART_OF_SLOT else least
             rows = fetch(OF_DAY.format(time=time, among=among), *instants, *ids, fewest)
             found.add(rows, 1, fewest)
         return found
@@ -159,15 +161,6 @@ class _Build:
             total = totals[track] - after.get(track, 0)
             if len(str(total - now[track])) <= digits == len(str(total)) - 1:
                 yield digits, now[track], track
-
-
-def _last_day(window: Window, least: int) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    """Yield conditions for the plays of the last, partial day of the window, their values, and the fewest to read."""
-    slot, rest = divmod(window.ends, SLOT)
-    if window.seconds:
-        yield WHOLE_SLOTS, (window.end, window.end * SLOTS_PER_DAY, slot), least
-    if window.seconds and rest:
-        yield PART_OF_SLOT, (slot, window.ends), 1
 
 
 @compiled

@@ -20,7 +20,7 @@ from musicsvc.store.plays.periods import Window, to_date
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.listeners import count
 from musicsvc.store.plays.rollups.reader import Reader
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 KINDS = {"tracks": TRACK, "albums": ALBUM, "artists": ARTIST}
 PLAYS = "plays"
@@ -56,6 +56,14 @@ class Named(NamedTuple):
 
     name: str
     codes: tuple[str | None, ...]
+
+
+class Titled(NamedTuple):
+    """A track, album or artist with the names of its artists."""
+
+    subject: Subject
+    name: str
+    artists: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +193,14 @@ def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
     for subject, name in _credits(ids, kind=kind) if kind in belonging.CREDITED else ():
         found[subject].append(name)
     return found
+
+
+def titled(kind: int, ids: Sequence[int]) -> dict[int, Titled]:
+    """Return tracks, albums or artists with the names of their artists, by id."""
+    if not ids:
+        return {}
+    found, by = names(kind, ids), authors(kind, ids)
+    return {each: Titled(Subject(kind, each), name, tuple(by.get(each, ()))) for each, name in found.items()}
 
 
 @compiled

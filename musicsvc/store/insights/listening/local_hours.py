@@ -45,7 +45,7 @@ def zones() -> tuple[str, ...]:
 def load(subject: Subject, window: Window, zone: str) -> LocalHours:
     """Return the plays of a track, album or artist in the window by hour of the week. `zone`: one of `zones()`."""
     plays, minute, minutes = [0] * HOURS, 0, set()
-    for days, offsets in _stretches(_played(window), ZoneInfo(zone)):
+    for days, offsets in _stretches(blocks.progress().within(window.numbers), ZoneInfo(zone)):
         minute = _minute(offsets[-1])
         for place, count in enumerate(histogram(subject, Window("", days.start, days.stop)).hours):
             offset = offsets[place % HOURS_OF_DAY]
@@ -57,14 +57,6 @@ def load(subject: Subject, window: Window, zone: str) -> LocalHours:
 
 def _minute(offset: int) -> int:
     return offset % HOUR // MINUTE
-
-
-def _played(window: Window) -> range:
-    """Return the days of the window, without those before the first and after the last play in the database."""
-    done = blocks.progress()
-    if done.first is None or done.newest is None:
-        return range(0)
-    return range(max(window.first, done.first), min(window.end, done.newest + 1))
 
 
 def _stretches(days: range, zone: ZoneInfo) -> Iterator[tuple[range, Sequence[int]]]:

@@ -75,6 +75,12 @@ class Progress(NamedTuple):
         """The first days of the blocks of 32 days that are complete."""
         return range(0) if self.first is None else range(_begin(self.first, LENGTH32), self.open_day, LENGTH32)
 
+    def within(self, days: range) -> range:
+        """Return these days from that of the first play to that of the last one."""
+        if self.first is None or self.newest is None:
+            return range(0)
+        return range(max(days.start, self.first), min(days.stop, self.newest + 1))
+
 
 def _begin(day: int, length: int) -> int:
     """Return the first day of the block of 8 or 32 days (`length`) that contains a day."""

@@ -272,17 +272,22 @@ def of_last_day(kind: int, ids: Collection[int], window: Window) -> dict[int, li
     found: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
     if not window.seconds or not ids:
         return found
-    slot, rest = divmod(window.ends, SLOT)
-    times: list[tuple[str, tuple[int, ...]]] = [(WHOLE_SLOTS, (window.end, window.end * SLOTS_PER_DAY, slot))]
-    if rest:
-        times.append((PART_OF_SLOT, (slot, window.ends)))
     among, value = subjects.among(ids)
     selected = subjects.plays(kind, ids)
-    for time, values in times:
+    for time, values in last_day(window):
         for each, some in fetch(query(selected, among, time), value, *values):
             heard = sql.gathered(some)
             found[each].append((len(heard), listeners.pack(heard)))
     return found
+
+
+def last_day(window: Window) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield SQL conditions for the plays of the last, partial day of the window, and their values."""
+    slot, rest = divmod(window.ends, SLOT)
+    if window.seconds:
+        yield WHOLE_SLOTS, (window.end, window.end * SLOTS_PER_DAY, slot)
+    if window.seconds and rest:
+        yield PART_OF_SLOT, (slot, window.ends)
 
 
 def query(selected: tuple[str, str], among: str, time: str) -> str:
@@ -306,12 +311,7 @@ def complete_blocks(done: blocks.Progress) -> Collection[int]:
 
 def _played(numbers: range) -> range:
     """Return the range `numbers` of days. A long range is shortened to the days from the first to the last play."""
-    if len(numbers) <= MANY_DAYS:
-        return numbers
-    done = blocks.progress()
-    if done.first is None or done.newest is None:
-        return range(0)
-    return range(max(numbers.start, done.first), min(numbers.stop, done.newest + 1))
+    return numbers if len(numbers) <= MANY_DAYS else blocks.progress().within(numbers)
 
 
 def counts_by_day(kind: int, subject: int, numbers: range) -> dict[int, tuple[int, int]]:
