@@ -7,7 +7,7 @@ from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, existing
 from musicsvc.store.accounts import email_addresses, user_search
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import lock_rows, savepoint
 from musicsvc.store.models import AccessRequest, PasswordLink, User
 from musicsvc.store.security import security_events, sessions
@@ -126,8 +126,7 @@ def list(  # noqa: A001 - the module is the namespace
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    found = {row[0] for row in User.select(User.id).where(User.id.in_(ids)).tuples().iterator()} if ids else set()
-    return set(ids) - found
+    return sql.missing(ids, User)
 
 
 def set_password(

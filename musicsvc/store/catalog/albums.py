@@ -10,7 +10,7 @@ from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import artists, fields, genres, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.engine import list_blocks
+from musicsvc.store.engine import list_blocks, sql
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
@@ -134,12 +134,7 @@ def require_managed(album_id: int, *, actor: Caller) -> None:
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    return set(ids) - {row[0] for row in _existing(ids)}
-
-
-@compiled
-def _existing(ids: Collection[int]) -> Any:
-    return Album.select(Album.id).where(Album.id.in_(ids))
+    return sql.missing(ids, Album)
 
 
 def create(values: Mapping[str, Any], artist_id: int, tag_names: Iterable[str], *, now: int, actor: Caller) -> AlbumRow:

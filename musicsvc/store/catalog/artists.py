@@ -9,7 +9,7 @@ from peewee import fn
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.accounts.managing import managed_by
-from musicsvc.store.engine import list_blocks
+from musicsvc.store.engine import list_blocks, sql
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.name_index import ARTISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
@@ -95,12 +95,7 @@ def find_named(text: str, page: Page) -> Listing[ArtistRow]:
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    return set(ids) - {row[0] for row in _existing(ids)}
-
-
-@compiled
-def _existing(ids: Collection[int]) -> Any:
-    return Artist.select(Artist.id).where(Artist.id.in_(ids))
+    return sql.missing(ids, Artist)
 
 
 def managed(ids: Collection[int], *, actor: Caller) -> set[int]:

@@ -10,7 +10,7 @@ from musicsvc.errors import Conflict, Forbidden, NotFound, existing
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, artists, fields, genres, identifiers, merged
 from musicsvc.store.catalog.artists import ArtistRow
-from musicsvc.store.engine import list_blocks
+from musicsvc.store.engine import list_blocks, sql
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackRank, TrackTag
@@ -203,7 +203,7 @@ def create(
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    return set(ids) - {found for (found,) in _known(ids)}
+    return sql.missing(ids, Track)
 
 
 def gone(ids: Collection[int]) -> dict[int, int | None]:
@@ -211,11 +211,6 @@ def gone(ids: Collection[int]) -> dict[int, int | None]:
     former = missing(ids)
     others = merged.targets(merged.TRACK, former)
     return {each: others.get(each) for each in former}
-
-
-@compiled
-def _known(ids: Collection[int]) -> Any:
-    return Track.select(Track.id).where(Track.id.in_(ids))
 
 
 FINGERPRINT_TRANSITIONS: dict[str, tuple[str, ...]] = {

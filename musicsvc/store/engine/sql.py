@@ -302,6 +302,16 @@ def compiled(build: Callable[P, Any]) -> Compiled[P]:
     return Compiled(build)
 
 
+@compiled
+def _existing(ids: Collection[int], *, table: Any) -> Any:
+    return table.select(table.id).where(table.id.in_(ids))
+
+
+def missing(ids: Collection[int], table: Any) -> set[int]:
+    """Return those of the ids that no row of the table has."""
+    return set(ids) - {found for (found,) in _existing(ids, table=table)} if ids else set()
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """Marks a statement's parameter whose value is the positional argument at `position` of each call."""
