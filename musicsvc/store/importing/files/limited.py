@@ -91,7 +91,6 @@ class LimitedReader(Reader):
     def __init__(self, task: str, path: Path, limits: Limits = NONE, **options: Any) -> None:
         self._process = Process(task, path, limits, **options)
         self._steps = self._process.steps()
-        self._read = 0
         self._said: list[Remark] = []
         try:
             self._begin(path, _first(self._steps, limits))
@@ -116,10 +115,6 @@ class LimitedReader(Reader):
         self._is_quoted = is_quoted(found)
         plain = [*map(unquoted, found)] if self._is_quoted else found
         return headings(plain, lambda what: Failure(f"{path}: {where} {what}."))
-
-    @property
-    def position(self) -> int:
-        return self._read
 
     @property
     def remarks(self) -> Sequence[Remark]:

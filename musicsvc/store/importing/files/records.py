@@ -73,6 +73,7 @@ class Reader(ABC):
     name: str = ""  # of the file, without its folder
     sheets: Sequence[str] = ()  # of a workbook; the first one is read
     skipped: Sequence[int] = ()  # the lines above the headings
+    _read: int = 0
 
     @property
     def encoding(self) -> str:
@@ -88,9 +89,9 @@ class Reader(ABC):
         return [Remark(f"Left out above the headings: {lines} {', '.join(map(str, self.skipped))}.")]
 
     @property
-    @abstractmethod
     def position(self) -> int:
         """The amount read so far. It has the same unit as `size`: bytes, rows or entries."""
+        return self._read
 
     def named(self, path: Path) -> Self:
         """Set the reader's name to that of the file, and return the reader."""

@@ -29,7 +29,6 @@ class Archive(Reader):
         self._folder = folder
         self._largest = largest or LARGEST
         self._open = open_member
-        self._read = 0
         self._said: dict[Remark, None] = {}
         try:
             self._zip = zipfile.ZipFile(path)
@@ -37,10 +36,6 @@ class Archive(Reader):
             raise Failure(f"{path} is damaged: it cannot be read as a zip file.") from None
         self._members = [each for each in self._zip.infolist() if Path(each.filename).suffix.lower() in KINDS]
         self.size = sum(member.file_size for member in self._members)
-
-    @property
-    def position(self) -> int:
-        return self._read
 
     @property
     def remarks(self) -> Sequence[Remark]:

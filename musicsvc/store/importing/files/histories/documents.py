@@ -45,12 +45,7 @@ class Document(Reader):
             raise Failure(f"{path} is not {what}.")
         self._entries = found
         self._values = values
-        self._read = 0
         self.size = len(found)
-
-    @property
-    def position(self) -> int:
-        return self._read
 
     def steps(self) -> Iterator[Step]:
         for number, entry in enumerate(self._entries, 1):
