@@ -1,9 +1,9 @@
 """Run queries over Parquet files: DuckDB in this process, Spark, or ClickHouse; and what differs in their SQL."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from musicsvc import extras, scratch
 from musicsvc.errors import Failure
@@ -67,24 +67,11 @@ CLICKHOUSE = Dialect(
 )
 
 
-class Engine(Protocol):
-    """Runs SQL in its dialect."""
+class Engine(NamedTuple):
+    """Runs SQL in its dialect. `rows`: yields the rows of a query."""
 
     dialect: Dialect
-
-    def rows(self, statement: str) -> Iterator[Sequence[Any]]: ...
-
-
-class DuckDb:
-    dialect = DUCKDB
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def rows(self, statement: str) -> Iterator[Sequence[Any]]:
-        self._connection.execute(statement)
-        while batch := self._connection.fetchmany(BATCH):
-            yield from batch
+    rows: Callable[[str], Iterator[Sequence[Any]]]
 
 
 @contextmanager
@@ -100,17 +87,13 @@ def duckdb() -> Iterator[Engine]:
             "preserve_insertion_order": False,
         }
         with library.connect(":memory:", config=config) as connection:
-            yield DuckDb(connection)
 
+            def rows(statement: str) -> Iterator[Sequence[Any]]:
+                connection.execute(statement)
+                while batch := connection.fetchmany(BATCH):
+                    yield from batch
 
-class Spark:
-    dialect = SPARK
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-
-    def rows(self, statement: str) -> Iterator[Sequence[Any]]:
-        return iter(self._session.sql(statement).toLocalIterator())
+            yield Engine(DUCKDB, rows)
 
 
 @contextmanager
@@ -130,20 +113,9 @@ def spark(master: str | None) -> Iterator[Engine]:
         reason = " ".join(str(error).split("\n")[:2])  # the second line has the cause
         raise Failure(f"Spark could not be started. It needs Java 17 or newer, and its master: {reason}") from None
     try:
-        yield Spark(session)
+        yield Engine(SPARK, lambda statement: iter(session.sql(statement).toLocalIterator()))
     finally:
         session.stop()
-
-
-class ClickHouse:
-    dialect = CLICKHOUSE
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def rows(self, statement: str) -> Iterator[Sequence[Any]]:
-        with self._client.query_rows_stream(statement, settings=CLICKHOUSE_SETTINGS) as rows:
-            yield from rows
 
 
 @contextmanager
@@ -151,9 +123,13 @@ def clickhouse() -> Iterator[Engine]:
     """Start ClickHouse in this process (chDB)."""
     with extras.required("clickhouse"):
         import clickhouse_connect  # noqa: PLC0415 - an extra
-    with scratch.folder(None) as folder:
-        client = clickhouse_connect.get_client(dsn=f"chdb://{folder}/data")
-        try:
-            yield ClickHouse(client)
-        finally:
-            client.close()
+    with (
+        scratch.folder(None) as folder,
+        closing(clickhouse_connect.get_client(dsn=f"chdb://{folder}/data")) as client,
+    ):
+
+        def rows(statement: str) -> Iterator[Sequence[Any]]:
+            with client.query_rows_stream(statement, settings=CLICKHOUSE_SETTINGS) as found:
+                yield from found
+
+        yield Engine(CLICKHOUSE, rows)
