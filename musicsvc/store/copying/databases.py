@@ -21,6 +21,7 @@ class CopiedDatabase(ABC):
 
     main: Database
     log: Database | None  # None: there is no activity log
+    errors: tuple[type[Exception], ...]  # of the driver
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -34,13 +35,13 @@ class CopiedDatabase(ABC):
     def alone(self) -> AbstractContextManager[bool]:
         """Keep others away from the database in the `with` block, where possible. Yield False if others use it."""
 
-    @abstractmethod
     def has_company(self) -> bool:
         """Return whether others use the database that `alone` could not keep away."""
+        return False
 
-    @abstractmethod
     def loosen(self) -> str:
         """Suspend triggers and foreign keys for a copy to this database. Return the SQL that `tighten` needs."""
+        return ""
 
     @abstractmethod
     def tighten(self, statements: str) -> None:
@@ -54,18 +55,12 @@ class CopiedDatabase(ABC):
     def set_next_id(self, table: CopiedTable, last: int) -> None:
         """Let new rows of the table in the current database have ids after `last`."""
 
-    @abstractmethod
-    def tidy(self) -> None:
+    def tidy(self) -> None:  # noqa: B027 - SQLite needs nothing
         """Prepare the database for use after many rows were added."""
 
     @abstractmethod
     def failure(self, error: Exception) -> Failure:
         """Return a Failure that names the database, for an error of its driver."""
-
-    @property
-    @abstractmethod
-    def errors(self) -> tuple[type[Exception], ...]:
-        """The exceptions of the driver."""
 
     @abstractmethod
     def close(self) -> None: ...

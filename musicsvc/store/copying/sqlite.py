@@ -53,18 +53,11 @@ class CopiedSqliteDatabase(CopiedDatabase):
         with ExitStack() as stack:
             try:
                 stack.enter_context(file_locks.exclusive(self.path))
+                locked = True
             except Failure:
                 stack.callback(file_locks.use(self.path).release)
                 locked = False
-            else:
-                locked = True
             yield locked
-
-    def has_company(self) -> bool:
-        return False
-
-    def loosen(self) -> str:
-        return ""
 
     def tighten(self, statements: str) -> None:  # noqa: ARG002 - the interface
         """Enable the triggers again. Raises `Failure` if a row refers to a missing one."""
@@ -78,9 +71,6 @@ class CopiedSqliteDatabase(CopiedDatabase):
 
     def set_next_id(self, table: CopiedTable, last: int) -> None:
         bulk.start_ids(table.model, last)
-
-    def tidy(self) -> None:
-        """Nothing to do."""
 
     def failure(self, error: Exception) -> Failure:
         found = files.translate(error, self.path)
