@@ -8,7 +8,8 @@ from pyroaring import BitMap64
 
 from musicsvc.store.dashboards import catalog_search
 from musicsvc.store.engine.name_keys import folded_key
-from musicsvc.store.insights import engagement, export_rows, figures, scopes, tops
+from musicsvc.store.engine.sql import batches
+from musicsvc.store.insights import engagement, export_rows, figures, tops
 from musicsvc.store.insights.export_rows import ExportRow
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.insights.tops import Bounds
@@ -48,7 +49,7 @@ def page(user_id: int, selection: Selection, window: Window, number: int) -> Tab
 
 def cells(user_id: int, selection: Selection, window: Window) -> Iterator[tuple[Any, ...]]:
     """Yield all rows of the table in their order, with the columns of exports. Use it in a transaction."""
-    for some in scopes.batches(_order(_ids(user_id, selection), selection, window), ROWS_AT_ONCE):
+    for some in batches(_order(_ids(user_id, selection), selection, window), ROWS_AT_ONCE):
         for row in read(selection.kind, some, window):
             yield export_rows.cells_of(selection.kind, row)
 
@@ -56,7 +57,7 @@ def cells(user_id: int, selection: Selection, window: Window) -> Iterator[tuple[
 def read(kind: int, ids: Sequence[int], window: Window) -> list[ExportRow]:
     """Return the rows of tracks, albums or artists, in the order of their ids."""
     reader, found = Reader(window, window.before), dict[int, ExportRow]()
-    for some in scopes.batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
+    for some in batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
         found |= {row.id: row for row in export_rows.read_batch(kind, some, window, reader)}
     return [found[each] for each in ids]
 
@@ -119,7 +120,7 @@ def _figure(kind: int, ids: Sequence[int], window: Window, column: str) -> Value
     """Return the values of a column that needs the listeners of all rows."""
     field = attrgetter(next(each.key for each in figures.FIGURES if each.name == column))
     reader, found = Reader(window, window.before), dict[int, Any]()
-    for some in scopes.batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
+    for some in batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
         found |= {each: field(of) for each, of in figures.of_several(kind, some, window, reader).items()}
     return found
 

@@ -17,7 +17,7 @@ from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import notices
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.engine.sql import BATCH, compiled, lock_rows
+from musicsvc.store.engine.sql import batches, compiled, lock_rows
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -88,8 +88,7 @@ def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor
 def remove_tracks(ids: Sequence[int]) -> None:
     """Delete tracks, for a caller who holds the lock of `counting` and logs it."""
     engagement_days.lock()
-    for start in range(0, len(ids), BATCH):
-        some = ids[start : start + BATCH]
+    for some in batches(ids):
         _keep(some)
         engagement_days.forget(some)
         # A thread may be deeper than the 1,000 levels of SQLite's cascades.
@@ -112,8 +111,7 @@ def remove(kind: int, ids: Sequence[int]) -> None:
     """Delete albums or artists (`kind`), and which deleted tracks counted for them. The caller logs it."""
     row: Any = Album if kind == ALBUM else Artist
     with reattribution.rebuilding(subjects.tracks_of(kind, ids) if ids else ()):
-        for start in range(0, len(ids), BATCH):
-            some = ids[start : start + BATCH]
+        for some in batches(ids):
             DeletedTrack.delete().where(DeletedTrack.kind == kind, DeletedTrack.subject.in_(some)).execute()
             row.delete().where(row.id.in_(some)).execute()
             merged.forget(kind, some)

@@ -4,11 +4,12 @@ Statements have `?` for each parameter. `compiled` builds a Peewee query once an
 building it takes ten times as long as running it.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import update_wrapper
+from itertools import islice
 from typing import Any, Generic, ParamSpec, Self, TypeVar
 from uuid import uuid4
 
@@ -258,9 +259,11 @@ def is_dense(ids: Sequence[int]) -> bool:
     return ids[-1] - ids[0] < DENSE * len(ids)
 
 
-def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield slices of at most 500 values, which are small enough for one SQL statement."""
-    return (values[start : start + BATCH] for start in range(0, len(values), BATCH))
+def batches(values: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
+    """Yield the values in lists of `size`; the last may be shorter. By default, one SQL statement takes a list."""
+    rest = iter(values)
+    while some := list(islice(rest, size)):
+        yield some
 
 
 class Compiled(Generic[P]):

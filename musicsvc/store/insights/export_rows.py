@@ -11,7 +11,7 @@ from peewee import JOIN, fn
 from pyroaring import BitMap64
 
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import compiled, fetch
+from musicsvc.store.engine.sql import batches, compiled, fetch
 from musicsvc.store.insights import belonging, figures, rankings, scopes
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.scopes import Scope
@@ -112,14 +112,14 @@ def _all_cells(kind: int, scope: Scope, window: Window) -> Generator[tuple[Any, 
 
 def _with_plays_of_artist(rows: Iterable[tuple[Any, ...]], artist: int, window: Window) -> Generator[tuple[Any, ...]]:
     reader = Reader(window, all_time=False)
-    for some in scopes.batches(rows, SUBJECTS_PER_BATCH):
+    for some in batches(rows, SUBJECTS_PER_BATCH):
         ids = [row[0] for row in some]
         plays = rankings.CountedOfArtist(artist, ids).plays(ids, reader)
         yield from ((*row, plays.get(row[0], 0)) for row in some)
 
 
 def _for_imports(rows: Iterable[tuple[Any, ...]]) -> Generator[tuple[Any, ...]]:
-    for some in scopes.batches(rows, SUBJECTS_PER_BATCH):
+    for some in batches(rows, SUBJECTS_PER_BATCH):
         ids, credited = [row[0] for row in some], defaultdict[int, list[str]](list)
         for track, name in _album_credits(ids):
             credited[track].append(name)
@@ -143,7 +143,7 @@ def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
     """Yield the cells of one row with the plays of all deleted tracks in the scope, if they have any."""
     total = period = 0
     reader = Reader(window)
-    for ids in scopes.batches(scope.ids(scopes.DELETED), SUBJECTS_PER_BATCH):
+    for ids in batches(scope.ids(scopes.DELETED), SUBJECTS_PER_BATCH):
         for within, ever in reader.stream(TRACK, ids).values():
             total, period = total + ever.plays, period + within.plays
     if total:
@@ -154,7 +154,7 @@ def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
     """Yield a row for each track, album or artist in the scope, ordered by id."""
     reader = Reader(window, window.before)
-    for ids in scopes.batches(scope.ids(kind), SUBJECTS_PER_BATCH):
+    for ids in batches(scope.ids(kind), SUBJECTS_PER_BATCH):
         yield from read_batch(kind, ids, window, reader)
 
 
@@ -224,18 +224,16 @@ def daily_plays(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
         if not fetch(ANY, *counts.span(range(day, day + 1))):
             continue
         date = to_date(day).isoformat()
-        for ids in scopes.batches(tracks, TRACKS_PER_BATCH):
+        for ids in batches(tracks, TRACKS_PER_BATCH):
             found = _plays_of_day(day, ids, tracks)
-            for some in scopes.batches(found, SUBJECTS_PER_BATCH):
+            for some in batches(found, SUBJECTS_PER_BATCH):
                 _add_names(known, [track for track, *_ in some])
                 for track, plays, packed in some:
                     of, artists = known[track]
                     yield date, track, of.name, artists, plays, count(packed), *of.codes
 
         plays_of_deleted = sum(
-            plays
-            for ids in scopes.batches(deleted, TRACKS_PER_BATCH)
-            for _, plays, _ in _plays_of_day(day, ids, deleted)
+            plays for ids in batches(deleted, TRACKS_PER_BATCH) for _, plays, _ in _plays_of_day(day, ids, deleted)
         )
         if plays_of_deleted:
             yield date, None, OF_DELETED, "", plays_of_deleted, None, *(None for _ in OF_TRACK)

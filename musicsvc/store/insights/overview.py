@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from musicsvc.store.engine.sql import batches
 from musicsvc.store.insights import charts, export_rows, figures, rankings, scopes
 from musicsvc.store.insights.charts import Chart
 from musicsvc.store.insights.figures import Figures
@@ -187,7 +188,7 @@ def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
     days: dict[int, Total] = defaultdict(Total)
     rest = Reader(window._replace(first=window.end), all_time=False) if window.seconds else None
     for kind, ids, times in parts:
-        for batch in scopes.batches(ids, export_rows.SUBJECTS_PER_BATCH):
+        for batch in batches(ids, export_rows.SUBJECTS_PER_BATCH):
             for day, stats in reader.days(kind, batch, window.numbers).items():
                 days[day].add(stats, times)
             for (stats,) in rest.stream(kind, batch).values() if rest is not None else ():
@@ -198,8 +199,7 @@ def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
 
 def _last_played(part: Part) -> int | None:
     """Return the last day on which one of the part's artists, albums or tracks was played, or None if none was."""
-    batches = scopes.batches(part.ids, export_rows.SUBJECTS_PER_BATCH)
-    found = [_newest_day(part.kind, batch) for batch in batches]
+    found = [_newest_day(part.kind, some) for some in batches(part.ids, export_rows.SUBJECTS_PER_BATCH)]
     return max((day for day in found if day is not None), default=None)
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from peewee import fn
 
-from musicsvc.store.engine.sql import compiled
-from musicsvc.store.insights import belonging, scopes
+from musicsvc.store.engine.sql import batches, compiled
+from musicsvc.store.insights import belonging
 from musicsvc.store.models import DeletedTrack, Track, TrackArtist
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import NO_PLAYS, Reader, all_time_plays
@@ -141,7 +141,7 @@ def most_played(kind: int, ids: Iterable[int], window: Window, count: int, count
     counted = counted or Counted(kind)
     reader = Reader(window, all_time=False)
     best: list[tuple[int, int, int]] = []
-    for batch in scopes.batches(ids, SUBJECTS_PER_BATCH):
+    for batch in batches(ids, SUBJECTS_PER_BATCH):
         ever = counted.ever(batch)
         plays = _plays(counted, ever, reader, count, least=best[-1][0] if len(best) == count else 0)
         best = heapq.nlargest(count, [*best, *((plays[each], ever[each], each) for each in plays)])

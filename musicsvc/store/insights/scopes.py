@@ -1,11 +1,10 @@
 """Scopes of exports and reports: all that an account manages, an artist, an album, a track, or the whole catalog."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import date
-from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from peewee import JOIN, SQL, Case, fn
 from pyroaring import BitMap64
@@ -17,7 +16,6 @@ from musicsvc.store.insights import belonging, figures
 from musicsvc.store.models import Album, Artist, DeletedTrack, Track, TrackArtist
 from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK, Subject
 
-T = TypeVar("T")
 DELETED = -1  # in place of a kind: deleted tracks, whose plays still count
 IDS_PER_BATCH = 10_000
 FEW_TRACKS = 256  # of a small scope
@@ -50,7 +48,7 @@ class Scope(NamedTuple):
             figures.name(self.subject)
         found = BitMap64()
         # In batches, since BitMap64 would first create a list of all ids.
-        for some in batches(_stream(self._select(kind)), IDS_PER_BATCH):
+        for some in sql.batches(_stream(self._select(kind)), IDS_PER_BATCH):
             found.update([row[0] for row in some])
         return found
 
@@ -157,10 +155,3 @@ def limited_memory(scope: Scope) -> Iterator[None]:
     unlimited = not sql.is_sqlite() or scope.is_small()
     with nullcontext() if unlimited else sql.without_memory_map():
         yield
-
-
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in lists of `size`; the last may be shorter."""
-    rest = iter(items)
-    while piece := list(islice(rest, size)):
-        yield piece

@@ -6,7 +6,7 @@ from peewee import fn
 
 from musicsvc.store.accounts.managing import managed_by, managed_by_others, managed_ids
 from musicsvc.store.editing import deletions
-from musicsvc.store.engine.sql import BATCH
+from musicsvc.store.engine.sql import batches
 from musicsvc.store.insights.belonging import CREDITED
 from musicsvc.store.models import AlbumArtist, Artist
 from musicsvc.store.plays.rollups import reader
@@ -67,9 +67,8 @@ def _let_others_lead(albums: list[int]) -> None:
     """Make the next artist the first of the albums that have lost theirs, by which imports find them."""
     other = AlbumArtist.alias()
     first = other.select(fn.MIN(other.position)).where(other.album == AlbumArtist.album)
-    for start in range(0, len(albums), BATCH):
-        led = AlbumArtist.album.in_(albums[start : start + BATCH])
-        AlbumArtist.update(position=0).where(led, AlbumArtist.position == first).execute()
+    for some in batches(albums):
+        AlbumArtist.update(position=0).where(AlbumArtist.album.in_(some), AlbumArtist.position == first).execute()
 
 
 def _credited(kind: int, user_id: int, *, shared: bool) -> Any:

@@ -14,6 +14,7 @@ import apsw
 
 from musicsvc import descriptors
 from musicsvc.errors import Unavailable
+from musicsvc.store.engine.sql import batches
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.sqlite.files import identity
 from musicsvc.store.rate_limits.shared import COLUMNS, SAVE, SharedHitCounter, counts_of
@@ -83,8 +84,8 @@ class SqliteHitCounter(SharedHitCounter):
         return self._attempt(lambda: self._connection.execute(query, values).fetchall())
 
     def _delete(self, rows: Sequence[tuple[str, int]]) -> None:
-        for start in range(0, len(rows), DELETE_BATCH):
-            self._transact(partial(self._connection.executemany, DELETE, rows[start : start + DELETE_BATCH]))
+        for some in batches(rows, DELETE_BATCH):
+            self._transact(partial(self._connection.executemany, DELETE, some))
 
     def close(self) -> None:
         opened, self._opened = self._opened, None

@@ -15,6 +15,7 @@ from peewee import SQL, Model, fn
 from musicsvc.clock import DAY, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.catalog.import_lock import lock_imports
+from musicsvc.store.engine.sql import batches
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, restoring, runs
 from musicsvc.store.importing.undoing.made_rows import Going, Step
@@ -90,8 +91,8 @@ def preview(run: int) -> UndoPreview:
 def _add(found: UndoPreview, table: type[Model], going: Going) -> None:
     """Add the rows of a table that the import created to those that an undo deletes or keeps."""
     name, made = runs.table_name(table), _items(found.run.id, table, ImportItem.changes.is_null())
-    for start in range(0, len(made), made_rows.AT_ONCE):
-        ids = made_rows.existing(table, made[start : start + made_rows.AT_ONCE])
+    for some in batches(made, made_rows.AT_ONCE):
+        ids = made_rows.existing(table, some)
         kept = made_rows.reasons(table, ids, found.run.id, going)
         for item, reason in kept.items():
             found.kept.setdefault((name, reason), []).append(item)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from pyroaring import BitMap
 
-from musicsvc.store.insights import engagement, export_rows, figures, scopes
+from musicsvc.store.engine.sql import batches
+from musicsvc.store.insights import engagement, export_rows, figures
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.engagement import Engagement
 from musicsvc.store.insights.figures import Figures
@@ -48,7 +49,7 @@ class ScopeTotals:
     def add_all(self, parts: Iterable[Part]) -> None:
         """Add artists and tracks: plays, likes and reposts multiplied by the part's `times`, each listener once."""
         for part in parts:
-            for batch in scopes.batches(part.ids, export_rows.SUBJECTS_PER_BATCH):
+            for batch in batches(part.ids, export_rows.SUBJECTS_PER_BATCH):
                 self._add(part.kind, batch, part.times)
 
     def _add(self, kind: int, batch: list[int], times: int) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from pyroaring import BitMap
 
 from musicsvc.store.engine import bulk
-from musicsvc.store.engine.sql import compiled
+from musicsvc.store.engine.sql import batches, compiled
 from musicsvc.store.models import Listener
 
 INTEGERS = "I" if array("I").itemsize == 4 else "L"  # noqa: PLR2004 - bytes
@@ -116,10 +116,8 @@ def _read(integers: bytes | bytearray) -> array[int]:
 
 def ensure(keys: Iterable[str]) -> dict[str, int]:
     """Return the listener's id for each key, such as `account:7`. Listeners that do not exist are created."""
-    wanted = sorted(set(keys))
     found: dict[str, int] = {}
-    for start in range(0, len(wanted), KEYS_PER_QUERY):
-        some = wanted[start : start + KEYS_PER_QUERY]
+    for some in batches(sorted(set(keys)), KEYS_PER_QUERY):
         found |= find(some)
         if missing := [(key,) for key in some if key not in found]:
             found |= dict(bulk.insert_returning(INSERT, ("text",), missing))

@@ -149,8 +149,8 @@ class Reader:
         stored = {subject for subject, _ in counts.fetch_rows(STORED, _starts(self._eights), kind, ids)}
         popular = [each for each in ids if each in stored]
         found: dict[int, list[PlayStats]] = {}
-        for first in range(0, len(popular), POPULAR_PER_BATCH):
-            found |= self.read(kind, popular[first : first + POPULAR_PER_BATCH])
+        for some in sql.batches(popular, POPULAR_PER_BATCH):
+            found |= self.read(kind, some)
         others = [each for each in ids if each not in stored]
         if others:
             found |= self._add_up(kind, others, _stream(self.periods, kind, others), LARGEST_IN_STREAM)

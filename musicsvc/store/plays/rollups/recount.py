@@ -44,9 +44,8 @@ def recount(level: int, keys: Collection[int]) -> dict[int, Counts]:
 
 def renew(keys: Collection[int]) -> None:
     """Count these rows of days again, then the blocks that contain them. Days of tracks come before those of others."""
-    ordered = sorted(keys)
-    for first in range(0, len(ordered), DAYS_AT_ONCE):
-        renew_days(ordered[first : first + DAYS_AT_ONCE])
+    for some in sql.batches(sorted(keys), DAYS_AT_ONCE):
+        renew_days(some)
     renew_blocks(keys)
 
 
