@@ -10,7 +10,7 @@ from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import artists, fields, genres, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.engine import list_blocks, sql
+from musicsvc.store.engine import bulk, list_blocks, sql
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
@@ -142,7 +142,6 @@ def create(values: Mapping[str, Any], artist_id: int, tag_names: Iterable[str], 
     if not artists.managed([artist_id], actor=actor):
         raise Forbidden("You do not manage this artist.")
     album_id = Album.create(**values, created_at=now).id
-    AlbumArtist.create(album=album_id, artist=artist_id, position=0)
-    if tag_ids := genres.ensure_tags(tag_names).values():
-        AlbumTag.insert_many([{"album": album_id, "tag": tag_id} for tag_id in tag_ids]).execute()
+    bulk.link(AlbumArtist, album_id, [artist_id])
+    bulk.link(AlbumTag, album_id, genres.ensure_tags(tag_names).values())
     return with_contents([get(album_id)])[0]

@@ -10,7 +10,7 @@ from musicsvc.errors import Conflict, Forbidden, NotFound, existing
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, artists, fields, genres, identifiers, merged
 from musicsvc.store.catalog.artists import ArtistRow
-from musicsvc.store.engine import list_blocks, sql
+from musicsvc.store.engine import bulk, list_blocks, sql
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackRank, TrackTag
@@ -189,16 +189,12 @@ def create(
     if album_id is not None:
         album_sizes.lock_album(album_id)
     track_id = Track.create(**values, created_at=now).id
-    TrackArtist.insert_many(
-        [{"track": track_id, "artist": artist_id, "position": at} for at, artist_id in enumerate(artist_ids)]
-    ).execute()
+    bulk.link(TrackArtist, track_id, artist_ids)
     if album_id is not None:
         album_sizes.require_within_limits(album_id, "album_id")
     if genre is not None:
-        links = [{"track": track_id, "genre": genre_id} for genre_id in genres.ensure([genre]).values()]
-        TrackGenre.insert_many(links).execute()
-    if tag_ids := genres.ensure_tags(tag_names).values():
-        TrackTag.insert_many([{"track": track_id, "tag": tag_id} for tag_id in tag_ids]).execute()
+        bulk.link(TrackGenre, track_id, genres.ensure([genre]).values())
+    bulk.link(TrackTag, track_id, genres.ensure_tags(tag_names).values())
     return get(track_id)
 
 

@@ -1,6 +1,6 @@
 """Change tracks, albums and artists. Figures follow: plays count for the new album and artists of a track."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from musicsvc.errors import Forbidden, Invalid
@@ -10,6 +10,7 @@ from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import notices
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 from musicsvc.store.security.security_events import Actor
@@ -87,9 +88,9 @@ def edit_track(
             _credit(track, credit, caller, now, actor)
     if "genre" in labels:
         named = [labels["genre"]] if labels["genre"] is not None else []
-        _link(TrackGenre, "track", track.id, "genre", genres.ensure(named).values())
+        bulk.relink(TrackGenre, track.id, genres.ensure(named).values())
     if "tags" in labels:
-        _link(TrackTag, "track", track.id, "tag", genres.ensure_tags(labels["tags"] or ()).values())
+        bulk.relink(TrackTag, track.id, genres.ensure_tags(labels["tags"] or ()).values())
     if album_id is not None:
         album_sizes.require_within_limits(album_id, "album_id" if "album_id" in changes else "description")
     return tracks.get(track.id)
@@ -108,7 +109,7 @@ def edit_album(
     if first is not None:
         _set_first_artist(album, first, caller, now, actor)
     if "tags" in values:
-        _link(AlbumTag, "album", album.id, "tag", genres.ensure_tags(values.pop("tags") or ()).values())
+        bulk.relink(AlbumTag, album.id, genres.ensure_tags(values.pop("tags") or ()).values())
     Album.update(**values, edited_at=now).where(Album.id == album.id).execute()
     album_sizes.require_within_limits(album.id, "description")
     return albums.with_contents([albums.get(album.id)])[0]
@@ -131,9 +132,7 @@ def edit_artist(artist: ArtistRow, changes: Mapping[str, Any], *, now: int) -> A
 def _credit(track: TrackRow, credit: Sequence[int], caller: Caller | None, now: int, actor: Actor) -> None:
     """Replace the artists of a track. Managers of those that go learn of it."""
     before = [artist.id for artist in artists.of_tracks([track.id]).get(track.id, ())]
-    TrackArtist.delete().where(TrackArtist.track == track.id).execute()
-    rows = [{"track": track.id, "artist": artist, "position": at} for at, artist in enumerate(credit)]
-    TrackArtist.insert_many(rows).execute()
+    bulk.relink(TrackArtist, track.id, credit)
     _log_lost("track", track, {*before} - {*credit}, caller, now, actor)
 
 
@@ -143,9 +142,7 @@ def _set_first_artist(album: AlbumRow, artist_id: int, caller: Caller | None, no
         raise Forbidden("You do not manage this artist.")
     before = [artist.id for artist in artists.of_albums([album.id]).get(album.id, ())]
     after = [artist_id, *(each for each in before[1:] if each != artist_id)]
-    AlbumArtist.delete().where(AlbumArtist.album == album.id).execute()
-    rows = [{"album": album.id, "artist": each, "position": at} for at, each in enumerate(after)]
-    AlbumArtist.insert_many(rows).execute()
+    bulk.relink(AlbumArtist, album.id, after)
     _log_lost("album", album, {*before} - {*after}, caller, now, actor)
 
 
@@ -171,10 +168,3 @@ def _require_free(isrc: str, track: TrackRow) -> None:
     for manager in {artist.manager_id for artist in track.artists}:
         if identifiers.tracks_by_isrc([isrc], manager, besides=track.id):
             raise Invalid({"isrc": identifiers.IN_USE})
-
-
-def _link(table: Any, owner: str, item: int, member: str, members: Iterable[int]) -> None:
-    """Replace the rows of a table of links of the row `item`."""
-    table.delete().where(getattr(table, owner) == item).execute()
-    if rows := [{owner: item, member: each} for each in members]:
-        table.insert_many(rows).execute()

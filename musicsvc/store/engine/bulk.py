@@ -4,7 +4,7 @@ On SQLite, a statement tells which few of its many rows meet a condition by the 
 arguments and returns the last one. RETURNING would return all of them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -184,3 +184,16 @@ def note_row(*row: Any) -> Any:
         raise RuntimeError(f"{NOTED}() is for statements in a block of noted_rows()")
     rows.append(row)
     return row[-1]
+
+
+def link(table: type[Model], item: int, members: Iterable[int]) -> None:
+    """Link an album or track to artists, in this order, to genres or to tags; `table`: such as `TrackArtist`."""
+    names = table._meta.sorted_field_names  # noqa: SLF001 - Peewee's documented access: the item, the member, its place
+    if rows := [dict(zip(names, (item, each, at), strict=False)) for at, each in enumerate(members)]:
+        table.insert_many(rows).execute()
+
+
+def relink(table: type[Model], item: int, members: Iterable[int]) -> None:
+    """Do the same as `link`, in place of the former links."""
+    table.delete().where(table._meta.sorted_fields[0] == item).execute()  # noqa: SLF001 - the same
+    link(table, item, members)

@@ -10,6 +10,7 @@ from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import genres
 from musicsvc.store.engagement.comments import GAP
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -150,10 +151,8 @@ def _album(entry: Entry, world: World) -> int:
         return int(found.id)
     world.created.albums += 1
     album_id = Album.create(**columns(entry, Album), **identity, created_at=world.now).id
-    for at, key in enumerate(entry["artists"]):
-        AlbumArtist.create(album=album_id, artist=world.artists[key].id, position=at)
-    for tag_id in genres.ensure_tags(entry.get("tags", [])).values():
-        AlbumTag.create(album=album_id, tag=tag_id)
+    bulk.link(AlbumArtist, album_id, [world.artists[key].id for key in entry["artists"]])
+    bulk.link(AlbumTag, album_id, genres.ensure_tags(entry.get("tags", [])).values())
     return int(album_id)
 
 
@@ -166,14 +165,11 @@ def _track(entry: Entry, world: World) -> bool:
         return False
     world.created.tracks += 1
     values = columns(entry, Track)
-    links = {"key": entry.get("key_name"), "album": world.albums.get(entry.get("album", ""))}
-    track_id = Track.create(**values | links | identity, created_at=world.now).id
-    for at, key in enumerate(entry["artists"]):
-        TrackArtist.create(track=track_id, artist=world.artists[key].id, position=at)
-    for genre_id in genres.ensure(entry.get("genres", [])).values():
-        TrackGenre.create(track=track_id, genre=genre_id)
-    for tag_id in genres.ensure_tags(entry.get("tags", [])).values():
-        TrackTag.create(track=track_id, tag=tag_id)
+    others = {"key": entry.get("key_name"), "album": world.albums.get(entry.get("album", ""))}
+    track_id = Track.create(**values | others | identity, created_at=world.now).id
+    bulk.link(TrackArtist, track_id, [world.artists[key].id for key in entry["artists"]])
+    bulk.link(TrackGenre, track_id, genres.ensure(entry.get("genres", [])).values())
+    bulk.link(TrackTag, track_id, genres.ensure_tags(entry.get("tags", [])).values())
     world.tracks[entry["key"]] = int(track_id)
     return True
 

@@ -8,6 +8,7 @@ import orjson
 from peewee import Model
 
 from musicsvc.store.catalog.import_lock import lock_imports
+from musicsvc.store.engine import bulk
 from musicsvc.store.importing.catalog import albums
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.importing.undoing.made_rows import Taken
@@ -87,10 +88,7 @@ def _restore_track(track: int, changes: Changes, artists: Sequence[int]) -> Chan
     old, new = by
     if list(artists) != new or Artist.select().where(Artist.id.in_(old)).count() != len(old):
         return kept | {ARTISTS: by}
-    TrackArtist.delete().where(TrackArtist.track == track).execute()
-    TrackArtist.insert_many(
-        [{"track": track, "artist": artist, "position": at} for at, artist in enumerate(old)]
-    ).execute()
+    bulk.relink(TrackArtist, track, old)
     return kept
 
 
