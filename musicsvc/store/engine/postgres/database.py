@@ -1,8 +1,13 @@
-"""The Peewee database class for PostgreSQL on psycopg 3, and the translation of errors."""
+"""The Peewee database class for PostgreSQL on psycopg 3, its units of work, and the translation of errors."""
 
 import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import nullcontext
-from typing import Any
+from dataclasses import dataclass, field
+from math import ceil, inf
+from typing import Any, Generic
 
 import peewee
 import psycopg
@@ -12,6 +17,7 @@ from psycopg import errors as pg
 from musicsvc.errors import Failure, MissingReference, ReadOnly, Unavailable
 from musicsvc.store.engine.postgres.connections import Connection, Connections
 from musicsvc.store.engine.postgres.waiting import BoundedConnection
+from musicsvc.store.engine.sql import T
 from musicsvc.store.engine.tables import Noting, Tables, note
 from musicsvc.store.engine.url import describe
 
@@ -21,6 +27,8 @@ TRANSACTION_SETTINGS = """
     SET LOCAL statement_timeout = {statement};
     SET LOCAL idle_in_transaction_session_timeout = 60000
 """
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 LOCK_SECONDS = 5.0
 CONNECT_SECONDS = 6  # of all hosts of the address together
 # A connection to a machine that is gone ends after half a minute, also if nothing is sent.
@@ -41,6 +49,32 @@ TABLES = """
 def transaction_settings(lock_seconds: float = LOCK_SECONDS, statement_seconds: int = 0) -> str:
     """Return the statements that set the timeouts of a transaction. `statement_seconds`: 0 for none."""
     return TRANSACTION_SETTINGS.format(lock=round(lock_seconds * 1000), statement=statement_seconds * 1000)
+
+
+@dataclass(slots=True, eq=False)
+class Task(Generic[T]):
+    """A queued unit of work, its future, and the limits of its waits."""
+
+    unit: Callable[[], T]
+    begin: str  # READ or WRITE
+    within: float | None
+    versions: bool = False  # whether to increment the version numbers of changed tables
+    patient: bool = True  # it may wait for a lock on a thread for such units
+    future: Future[T] = field(default_factory=Future)
+    queued: float = field(default_factory=time.monotonic)
+    locked_until: float | None = None  # the end of waiting for locks, on a thread for such units
+
+    @property
+    def deadline(self) -> float:
+        """The time by which the unit must have ended, or begun again if it has no deadline."""
+        return inf if self.within is None else self.queued + self.within
+
+    def begin_statement(self, lock_seconds: float) -> str:
+        """Return the statement that begins the transaction. Its timeouts are rounded, so that few texts exist."""
+        if self.locked_until is not None:
+            lock_seconds = max(0.1, round(self.locked_until - time.monotonic(), 1))
+        left = 0 if self.within is None else max(1, ceil(self.deadline - time.monotonic()))
+        return f"{self.begin}; {transaction_settings(lock_seconds, left)}"
 
 
 class NotingCursor(Noting, psycopg.Cursor[Any]):

@@ -14,10 +14,9 @@ from time import monotonic
 from musicsvc.store.engine import own_writes
 from musicsvc.store.engine.postgres import standby
 from musicsvc.store.engine.postgres.connections import RESERVED
-from musicsvc.store.engine.postgres.database import PostgresDatabase, transaction_settings
+from musicsvc.store.engine.postgres.database import READ, PostgresDatabase, transaction_settings
 from musicsvc.store.engine.postgres.standby import ANSWER_SECONDS, LAG_SECONDS, Fault, Place, Standby, StandbyWatch
 from musicsvc.store.engine.postgres.store import SHARED_LOCK_SECONDS
-from musicsvc.store.engine.postgres.tasks import READ
 from musicsvc.store.engine.postgres.waiting import Limits, limited
 from musicsvc.store.engine.sql import T, bound, perform
 from musicsvc.store.engine.store import Replica, Store, enqueue

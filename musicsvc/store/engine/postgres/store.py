@@ -21,12 +21,14 @@ from musicsvc.store.engine.postgres.connections import CONNECTIONS, PATIENCE_SEC
 from musicsvc.store.engine.postgres.database import (
     ERRORS,
     LOCK_SECONDS,
+    READ,
+    WRITE,
     PostgresDatabase,
+    Task,
     driver_error,
     reason,
     translate,
 )
-from musicsvc.store.engine.postgres.tasks import READ, WRITE, Task
 from musicsvc.store.engine.postgres.waiting import Limits, NoResponse, limited
 from musicsvc.store.engine.sql import T, bind, following, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
