@@ -46,6 +46,12 @@ class Invalid(Failure):
         self.errors = dict(errors)
 
 
+def require_valid(problems: Mapping[str, str | None]) -> None:
+    """Raise Invalid if one of the fields has a problem."""
+    if errors := {field: problem for field, problem in problems.items() if problem}:
+        raise Invalid(errors)
+
+
 class Unauthenticated(Failure):
     """The token is missing (`reason` is None) or invalid (`reason`: unknown, revoked or expired)."""
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, cast
 from peewee import IntegrityError
 
 from musicsvc.clock import DAY, isoformat
-from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, existing
+from musicsvc.errors import Conflict, Forbidden, NotFound, existing, require_valid
 from musicsvc.store.accounts import email_addresses, password_links, tokens, users
 from musicsvc.store.accounts.password_links import NewLink
 from musicsvc.store.accounts.tokens import Identity
@@ -123,7 +123,7 @@ def request(
 ) -> AccessRequest:
     """Create a pending request for API access. Raises Conflict if a request is pending or access is already granted."""
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
-    _check({"email": email_addresses.problem(email), **problems(texts)})
+    require_valid({"email": email_addresses.problem(email), **problems(texts)})
     user = users.find_by_email(email)
     if user is not None and user.api_access:
         raise Conflict(f"{email} has API access already.")
@@ -198,7 +198,7 @@ def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
 
 def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> AccessRequest:
     """Deny the request with this id or e-mail and store the reason."""
-    _check(problems({"reason": reason.strip()}))
+    require_valid(problems({"reason": reason.strip()}))
     denied = _decide(_find(asked), "denied", reason.strip(), now)
     _add_event("access.denied", denied, now, actor)
     return denied
@@ -256,9 +256,3 @@ def problems(texts: Mapping[str, str]) -> dict[str, str | None]:
         field: None if 1 <= len(text) <= LONGEST[field] else f"Must have 1 to {LONGEST[field]} characters."
         for field, text in texts.items()
     }
-
-
-def _check(problems: dict[str, str | None]) -> None:
-    errors = {field: problem for field, problem in problems.items() if problem}
-    if errors:
-        raise Invalid(errors)

@@ -18,12 +18,10 @@ def managed_by_others(user_id: Any, artist: Any = Artist) -> Any:
 def managers_of(noun: str, number: int) -> set[int]:
     """Return the accounts that manage an `artist`, or the artists of an `album` or `track`."""
     query = Artist.select(Artist.manager).where(Artist.manager.is_null(is_null=False))
-    if noun == "artist":
-        query = query.where(Artist.id == number)
-    elif noun == "album":
-        query = query.join(AlbumArtist).where(AlbumArtist.album == number)
-    else:
-        query = query.join(TrackArtist).where(TrackArtist.track == number)
+    credited = {"album": AlbumArtist.album, "track": TrackArtist.track}.get(noun)
+    query = (
+        query.where(Artist.id == number) if credited is None else query.join(credited.model).where(credited == number)
+    )
     return {manager for (manager,) in query.tuples().iterator()}
 
 

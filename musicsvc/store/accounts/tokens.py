@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from peewee import Case, fn
 
 from musicsvc.clock import DAY, isoformat
-from musicsvc.errors import Conflict, Forbidden, Invalid, existing
+from musicsvc.errors import Conflict, Forbidden, Invalid, existing, require_valid
 from musicsvc.store.accounts.user_search import newest_models
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
@@ -163,9 +163,7 @@ def create(
     no API access.
     """
     name = name.strip()
-    problems = {"name": name_fault(name), "days": _days_problem(days, scope), "scope": _scope_problem(scope)}
-    if found := {field: problem for field, problem in problems.items() if problem}:
-        raise Invalid(found)
+    require_valid({"name": name_fault(name), "days": _days_problem(days, scope), "scope": _scope_problem(scope)})
     if user.suspended_at is not None:
         raise Forbidden("The account is suspended.")
     if not (user.api_access or without_access):

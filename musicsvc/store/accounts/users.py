@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from peewee import IntegrityError
 
-from musicsvc.errors import Conflict, Invalid, existing
+from musicsvc.errors import Conflict, Invalid, existing, require_valid
 from musicsvc.store.accounts import email_addresses, user_search
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import lock_rows, savepoint
@@ -32,12 +32,8 @@ def create(
     """Create an account. The name defaults to the e-mail's part before the @. Raises Invalid if the e-mail is taken."""
     email = email.strip()
     name = email.rpartition("@")[0] if display_name is None else display_name.strip()
-    problems = {
-        "email": email_addresses.problem(email),
-        "display_name": None if display_name is None else name_fault(name),
-    }
-    if found := {field: problem for field, problem in problems.items() if problem}:
-        raise Invalid(found)
+    display_name_fault = None if display_name is None else name_fault(name)
+    require_valid({"email": email_addresses.problem(email), "display_name": display_name_fault})
     try:
         with savepoint():
             user: User = User.create(
@@ -165,8 +161,7 @@ def edit(
 
 
 def _set_email(user: User, email: str) -> None:
-    if problem := email_addresses.problem(email):
-        raise Invalid({"email": problem})
+    require_valid({"email": email_addresses.problem(email)})
     key, former = email_addresses.normalize(email), user.email_key
     try:
         with savepoint():
@@ -217,8 +212,7 @@ def require_other_administrator(user: User) -> None:
 def set_display_name(user: User, name: str) -> None:
     """Change the display name. Raises Invalid if it is too long or empty."""
     name = name.strip()
-    if problem := name_fault(name):
-        raise Invalid({"display_name": problem})
+    require_valid({"display_name": name_fault(name)})
     user_search.remove(user.id, user.display_name)
     user_search.add([(user.id, name)])
     user.display_name = name

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
+from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, require_valid
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.editing import assignments
@@ -62,8 +62,7 @@ def create(sender: User, email: str, chosen: Collection[int], *, now: int) -> No
     Raises Invalid for a wrong e-mail or the sender's own, Forbidden for artists that the sender does not manage,
     Conflict for too many artists or offers, or for an open offer that is the same.
     """
-    if problem := email_addresses.problem(email):
-        raise Invalid({"email": problem})
+    require_valid({"email": email_addresses.problem(email)})
     if email_addresses.normalize(email) == sender.email_key:
         raise Invalid({"email": "This is your own account. Name another one."})
     if len(chosen) > MOST_CHOSEN:

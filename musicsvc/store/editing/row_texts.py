@@ -8,10 +8,9 @@ from musicsvc.store.catalog import artists, names
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.fields import FIELDS, Field
 from musicsvc.store.engine.sql import lock_rows
-from musicsvc.store.models import Album, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
+from musicsvc.store.models import Album, AlbumTag, Genre, Tag, Track, TrackGenre, TrackTag
 
 TOO_MANY = 51  # artists of a track
-MODELS: Mapping[str, Any] = {"artist": Artist, "album": Album, "track": Track}
 
 
 def load(noun: str, row_id: int, *, lock: bool = False) -> dict[str, str]:
@@ -19,7 +18,7 @@ def load(noun: str, row_id: int, *, lock: bool = False) -> dict[str, str]:
 
     Raises `NotFound`.
     """
-    model = MODELS[noun]
+    model = names.TABLES[noun]
     query = model.select().where(model.id == row_id)
     row = existing((lock_rows(query) if lock else query).first(), f"There is no such {noun}.")
     return {field.name: field.show(_value(noun, field.name, row)) for field in FIELDS[noun]}
@@ -33,7 +32,7 @@ def notes(noun: str, row_id: int) -> dict[str, str]:
 
 def blank(noun: str) -> dict[str, str]:
     """Return the text of each field of a new row: of most fields, none."""
-    linked, row = LINKED[noun], MODELS[noun]()
+    linked, row = LINKED[noun], names.TABLES[noun]()
     return {each.name: "" if each.name in linked else each.show(getattr(row, each.name)) for each in FIELDS[noun]}
 
 
