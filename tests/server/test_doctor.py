@@ -157,7 +157,8 @@ def test_each_certificate_of_a_chain_is_checked(tmp_path: Path) -> None:
     old = _pem(tmp_path / "old", begins=-YEAR, ends=-HOURS)
     assert server.tls_cert is not None
     assert old.tls_cert is not None
-    server.tls_cert.write_bytes(server.tls_cert.read_bytes() + old.tls_cert.read_bytes())
+    name = "friendlyName: Müller\n".encode()  # as openssl pkcs12 writes it
+    server.tls_cert.write_bytes(server.tls_cert.read_bytes() + name + old.tls_cert.read_bytes())
     assert list(exposure.check_tls(server, now=NOW)) == [
         ok("TLS", "The certificate is valid until 2027-12-01."),
         problem("TLS", "Certificate 2 of the chain expired on 2026-12-01.", RENEW),

@@ -1,20 +1,23 @@
 """The settings of a running server: TLS, no plain HTTP to other machines, and when certificates are valid."""
 
 import ipaddress
+import logging
 import re
 import socket
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
-from musicsvc.clock import EPOCH
+from musicsvc.clock import EPOCH, to_date
 from musicsvc.config import Server, Settings
 from musicsvc.errors import Failure
 from musicsvc.networks import listening_url, root_url
 from musicsvc.store.engine.url import path_of
 
+log = logging.getLogger("musicsvc")
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 VERSION = 0xA0  # DER tag
 LONG = 0x80  # flag: the length is written in several bytes, whose number follows
@@ -71,7 +74,7 @@ class Validity:
 def validities(file: Path) -> list[Validity]:
     """Return the validity of each certificate in the file, in file order. Raises Failure if there is none."""
     try:
-        blocks = BLOCK.findall(file.read_text("ascii"))
+        blocks = BLOCK.findall(file.read_text("latin-1"))  # names may be beside the certificates
         found = [_validity(ssl.PEM_cert_to_DER_cert(block)) for block in blocks]
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}.") from None
@@ -80,6 +83,15 @@ def validities(file: Path) -> list[Validity]:
     if not found:
         raise Failure(f"{file} is not a valid PEM certificate.")
     return found
+
+
+def warn(server: Server, now: int) -> None:
+    """Log each certificate that clients refuse for its time."""
+    with suppress(Failure):
+        for each in validities(server.tls_cert) if server.tls_cert else []:
+            if not each.begins <= now < each.ends:
+                period = to_date(each.begins), to_date(each.ends)
+                log.warning("%s has a certificate for %s to %s only: clients refuse it", server.tls_cert, *period)
 
 
 def _validity(der: bytes) -> Validity:

@@ -5,6 +5,7 @@ import re
 import signal
 import ssl
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -118,8 +119,8 @@ async def test_a_new_certificate_is_used(start: Start, token: str, authority: tr
     context = ssl.create_default_context()
     authority.configure_trust(context)
 
-    def certify(name: str) -> None:
-        made = authority.issue_cert("127.0.0.1", common_name=name)
+    def certify(name: str, ends: datetime | None = None) -> None:
+        made = authority.issue_cert("127.0.0.1", common_name=name, not_after=ends)
         key.write_bytes(made.private_key_pem.bytes())
         certificate.write_bytes(b"".join(each.bytes() for each in made.cert_chain_pems))
 
@@ -149,6 +150,10 @@ async def test_a_new_certificate_is_used(start: Start, token: str, authority: tr
     key.write_text("no key", "ascii")
     reload(program, "are not a valid certificate and its key")
     assert await names() == {"second"}
+    assert "clients refuse it" not in program.err
+    certify("third", datetime(2001, 2, 3, tzinfo=UTC))
+    reload(program)
+    until(lambda: "to 2001-02-03 only: clients refuse it" in program.err)
 
 
 async def test_the_log_and_the_metrics_go_on(start: Start, settings: SettingsFile, token: str) -> None:
