@@ -1,8 +1,11 @@
 """The tables that the text of a statement reads and changes."""
 
+from pathlib import Path
+
 import pytest
 
 from musicsvc.store import models
+from musicsvc.store.activity.log import LogFile
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import Tables, counting, current_tables, note, noting
 
@@ -81,3 +84,9 @@ def test_both_databases_tell_their_tables_and_foreign_keys(store: Store) -> None
     assert tables.changed('DELETE FROM "playlist" WHERE id = 1') == {"playlist", "playlist_track", "playlist_invite"}
     assert tables.changed("DELETE FROM album_artist") == {"album_artist"}
     assert tables.changed("DELETE FROM album") >= {"album", "album_artist", "track", "track_like", "playlist_track"}
+
+
+def test_the_tables_of_an_activity_log_are_not_looked_up_for_each_batch(tmp_path: Path) -> None:
+    with LogFile(tmp_path / "activity.db") as log:
+        log.prepare()
+        assert log.write(current_tables).result() is log.write(current_tables).result()

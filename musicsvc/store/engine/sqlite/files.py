@@ -237,8 +237,11 @@ class NotingCursor(Noting, apsw.Cursor):
 class SqliteDatabase(APSWDatabase):
     """Peewee's SQLite database on apsw, with one connection per thread."""
 
-    def __init__(self, path: Path, pragmas: dict[str, object], *, statements: int = 100) -> None:
-        """Prepare for connections to a file. `statements`: how many prepared statements each connection keeps."""
+    def __init__(self, path: Path, pragmas: dict[str, object], *, statements: int = 100, log: bool = False) -> None:
+        """Prepare for connections to a file. `statements`: how many prepared statements each connection keeps.
+
+        `log`: it is an activity log, of whose tables no versions are kept.
+        """
         flags = apsw.SQLITE_OPEN_READWRITE
         # IMMEDIATE for migrations: a transaction that upgrades from reading to writing fails instead of waiting.
         super().__init__(
@@ -251,13 +254,14 @@ class SqliteDatabase(APSWDatabase):
         )
         self._connections: list[apsw.Connection] = []
         self._identity = identity(path)
-        self._tables: Tables | None = None
+        self._tables = Tables(()) if log else None
+        self._log = log
         self.erasing = False  # a transaction erases rows (`sql.erase_for_good`)
 
     @property
     def tables(self) -> Tables:
         """The tables of the database, read once. Before the table `table_version` exists, they are read every time."""
-        if self._tables is None or not self._tables.versioned:
+        if self._tables is None or not (self._tables.versioned or self._log):
             self._tables = Tables(self.connection().execute(TABLES))
         return self._tables
 

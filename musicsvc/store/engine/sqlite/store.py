@@ -56,7 +56,7 @@ class SqliteStore(Store):
         self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
         pragmas = WRITER_PRAGMAS | ({"synchronous": "NORMAL"} if log else {})
-        database = SqliteDatabase(self.path, pragmas, statements=WRITER_STATEMENTS)
+        database = SqliteDatabase(self.path, pragmas, statements=WRITER_STATEMENTS, log=log)
         self._scrubbing = Scrubbing(self.path)
         self._writer = GroupWriter(database, BUSY_SECONDS, self._reserved, self._scrubbing, self._reopen)
         self.workload = self._writer.workload
