@@ -4,14 +4,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Collection
 
-from cachetools import LRUCache
-
 from musicsvc.clock import DAY, MINUTE, Clock, isoformat
 from musicsvc.config import Settings
 from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import Call
 from musicsvc.server.freshness import Freshness, Source, Stamp
+from musicsvc.server.recent import Recent
 from musicsvc.server.routes.route import ACCESS_REQUESTS, Access, Route
 from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.accounts.tokens import LIFETIME, LISTEN, Identity
@@ -28,8 +27,10 @@ EXPIRY_HEADER = "Token-Expires-At"
 EXPIRY_NOTICE = 14 * DAY  # responses carry EXPIRY_HEADER from this time before a token expires
 SCHEME = "bearer"
 LISTENING_SCHEMES = {SCHEME, "token"}  # players send `Authorization: Token …`
-ANYBODY = {Access.OPEN, Access.ANY_LISTENER}  # a token that is not valid is none
-LISTENING = {Access.LISTENER, Access.ANY_LISTENER}
+# Not in sets, and not looked up by name for each request: Python calls functions of the enumeration for that.
+OPEN, ANY_LISTENER = Access.OPEN, Access.ANY_LISTENER
+ANYBODY = (OPEN, ANY_LISTENER)  # a token that is not valid is none
+LISTENING = (Access.LISTENER, ANY_LISTENER)
 RENEWED = LIFETIME - DAY  # a listening token with less time left is read again: its end moves with its use
 CLOCK_IS_BEHIND = (
     "the system clock is behind the last recorded use of token %s (%s). Tokens that expired before that time stay"
@@ -56,7 +57,7 @@ class Authenticator:
         self._clock = clock
         self._contact = settings.access.contact_email
         self._request_path = settings.server.base_path + ACCESS_REQUESTS
-        self._cache: LRUCache[str, CachedIdentity] = LRUCache(CACHE_SIZE)  # by token
+        self._cache: Recent[str, CachedIdentity] = Recent(CACHE_SIZE)  # by token
         self._latest = 0
         self._latest_loaded = False
         self._told = 0  # the latest instant of which the log says that it is ahead of the clock
@@ -92,7 +93,7 @@ class Authenticator:
         scope, TooMany if a limit is exceeded.
         """
         # An open route needs no token; a valid token only determines which rate limit and which queue apply.
-        if header is None or (route.access is Access.OPEN and not self._matters(route, call)):
+        if header is None or (route.access is OPEN and not self._matters(route, call)):
             return self.count(route, None, None, call)
         value = token_of(header, LISTENING_SCHEMES if route.access in LISTENING else (SCHEME,))
         if value is None:
@@ -124,7 +125,7 @@ class Authenticator:
         if caller is not None:
             call.account_id, call.token_holder = caller.user_id, caller.api_access and not caller.suspended
             call.token_id = caller.token_id if call.token_holder else None
-            if route.access is not Access.OPEN and caller.expires_at - call.at <= EXPIRY_NOTICE:
+            if route.access is not OPEN and caller.expires_at - call.at <= EXPIRY_NOTICE:
                 call.add_headers({EXPIRY_HEADER: isoformat(caller.expires_at)})
         return self.count(route, caller, refusal, call)
 
@@ -155,16 +156,16 @@ class Authenticator:
             raise refusal
         if caller is None and route.access in {Access.TOKEN, Access.ACCOUNT, Access.LISTENER}:
             raise Unauthenticated
-        if caller is None or route.access is Access.OPEN:
+        if caller is None or route.access is OPEN:
             return
         try:
             self._require_access(caller, route)
         except Forbidden:
-            if route.access is Access.ANY_LISTENER:
+            if route.access is ANY_LISTENER:
                 return
             raise
         self._used[caller.token_id] = call.at
-        if route.needs_write_scope and caller.scope == "read":
+        if caller.scope == "read" and route.needs_write_scope:
             raise Forbidden(READ_ONLY)
         call.caller = caller
 
@@ -199,9 +200,8 @@ class Authenticator:
         stamp = self._freshness.now() if self._latest_loaded else None
         if stamp is None:
             return None
-        try:
-            entry = self._cache[value]
-        except KeyError:
+        entry = self._cache.recall(value)
+        if entry is None:
             return None
         if (caller := entry[0]) is not None and caller.scope == LISTEN and caller.expires_at - now < RENEWED:
             return None
@@ -216,7 +216,7 @@ class Authenticator:
         caller, tables = await asyncio.wrap_future(found)
         entry = caller, Source(stamp or NEVER, tables)
         if stamp is not None:
-            self._cache[value] = entry
+            self._cache.keep(value, entry)
         if not self._latest_loaded:
             await self._load_latest()
         return entry

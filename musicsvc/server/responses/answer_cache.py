@@ -12,9 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
-from cachetools import LRUCache
-
 from musicsvc.server.freshness import Freshness, Source, Stamp
+from musicsvc.server.recent import Recent
 from musicsvc.server.shapes.envelope import JSON_TYPE, Encoded, Representation, compact, compressible, tag_of
 from musicsvc.store.engine.tables import recorded
 
@@ -81,35 +80,34 @@ class AnswerCache:
         """`capacity`: the maximum size in bytes of responses and fragments together; each get half of it."""
         self._freshness = freshness
         self.fragments = Fragments(capacity // 2, freshness)
-        self._entries: LRUCache[Key, Entry] = LRUCache(capacity // 2, getsizeof=attrgetter("size"))
+        self._entries: Recent[Key, Entry] = Recent(capacity // 2, attrgetter("size"))
         self.hits = self.misses = 0
 
     @property
     def size(self) -> float:
         """The bytes of the responses."""
-        return self._entries.currsize
+        return self._entries.size
 
     def find(self, target: str, audience: Hashable = None) -> Representation | Slot | None:
         """Return the cached response for this path and query, or a slot to store it, or None if nothing may be cached.
 
         `audience`: a value that is equal for callers who get equal responses.
         """
-        stamp = self._freshness.now() if self._entries.maxsize else None
+        stamp = self._freshness.now() if self._entries.capacity else None
         if stamp is None:
             return None
         key = target, audience
-        if key in self._entries:  # an exception for each miss would cost more
-            entry = self._entries[key]
+        if (entry := self._entries.recall(key)) is not None:
             if self._freshness.holds(entry.source):
                 self.hits += 1
                 return entry.answer
-            del self._entries[key]
+            self._entries.forget(key)
         self.misses += 1
         return Slot(self, key, stamp)
 
     def reader(self) -> FragmentReader | None:
         """Return a reader of fragments for a request that begins now, or None if nothing may be cached."""
-        stamp = self._freshness.now() if self._entries.maxsize else None
+        stamp = self._freshness.now() if self._entries.capacity else None
         return None if stamp is None else self.fragments.at(stamp)
 
     def clear(self) -> None:
@@ -118,9 +116,7 @@ class AnswerCache:
         self.fragments.clear()
 
     def add(self, key: Key, entry: Entry) -> None:
-        self._entries.pop(key, None)
-        if entry.size <= self._entries.maxsize:
-            self._entries[key] = entry
+        self._entries.keep(key, entry)
 
 
 class Fragment(NamedTuple):
@@ -141,13 +137,13 @@ class Fragments:
     def __init__(self, capacity: int, freshness: Freshness) -> None:
         """`capacity`: the maximum size of all fragments in bytes."""
         self._freshness = freshness
-        self._fragments: LRUCache[RowKey, Fragment] = LRUCache(capacity, getsizeof=attrgetter("size"))
+        self._fragments: Recent[RowKey, Fragment] = Recent(capacity, attrgetter("size"))
         self._lock = threading.Lock()
 
     @property
     def size(self) -> float:
         """The bytes of all fragments."""
-        return self._fragments.currsize
+        return self._fragments.size
 
     def at(self, stamp: Stamp) -> FragmentReader:
         """Return a reader for a request. `stamp`: a moment before the request reads from the database."""
@@ -163,7 +159,7 @@ class Fragments:
         with self._lock:
             for row_id in ids:
                 key = kind, row_id
-                fragment = self._fragments.get(key)
+                fragment = self._fragments.recall(key)
                 if fragment is None:
                     continue
                 if fragment.source is not source:  # neighbours often have the same
@@ -180,9 +176,7 @@ class Fragments:
     def add(self, kind: Hashable, fragments: Mapping[int, Fragment]) -> None:
         with self._lock:
             for row_id, fragment in fragments.items():
-                self._fragments.pop((kind, row_id), None)
-                if fragment.size <= self._fragments.maxsize:
-                    self._fragments[kind, row_id] = fragment
+                self._fragments.keep((kind, row_id), fragment)
 
 
 class FragmentReader:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Hashable
 from operator import attrgetter
 from typing import NamedTuple
 
-from cachetools import LRUCache
-
+from musicsvc.server.recent import Recent
 from musicsvc.server.shapes.envelope import Representation, represent
 
 CAPACITY = 32 * 1024 * 1024  # bytes
@@ -36,16 +35,16 @@ class Drawings:
         self._lifetime = lifetime
         self._lock = threading.Lock()
         self._constant: dict[Hashable, Representation] = {}
-        self._recent: LRUCache[Hashable, Drawing] = LRUCache(capacity, getsizeof=attrgetter("size"))
+        self._recent: Recent[Hashable, Drawing] = Recent(capacity, attrgetter("size"))
 
     @property
     def size(self) -> float:
         """The bytes of the drawings that may be dropped."""
-        return self._recent.currsize
+        return self._recent.size
 
     def get(self, key: Hashable, now: int = 0) -> Representation | None:
         with self._lock:
-            kept = self._recent.get(key)
+            kept = self._recent.recall(key)
             if kept is None or not (self._lifetime is None or 0 <= now - kept.at < self._lifetime):
                 return self._constant.get(key)
             return kept.drawn
@@ -65,6 +64,6 @@ class Drawings:
         with self._lock:
             if constant:
                 self._constant[key] = drawn
-            elif (drawing := Drawing(drawn, now)).size <= self._recent.maxsize:
-                self._recent[key] = drawing
+            else:
+                self._recent.keep(key, Drawing(drawn, now))
         return drawn
