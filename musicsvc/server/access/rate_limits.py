@@ -30,6 +30,7 @@ from musicsvc.store.rate_limits.window import SECOND, Hit, Limit, MemoryHitCount
 from musicsvc.wording import quantity
 
 T = TypeVar("T")
+PLAIN, LISTENS, PAGE = Family.PLAIN, Family.LISTENS, Family.PAGE  # Python looks them up slowly
 # Failures to give an account's password, from one address.
 ATTEMPTS_ON_ACCOUNT = Limit("sign_in_account", 10, 300 * SECOND)
 ATTEMPTS_BY_ADDRESS = Limit("sign_in_address", 50, 3_600 * SECOND)
@@ -49,6 +50,7 @@ PER = {seconds: f"{'an' if name == 'hour' else 'a'} {name}" for name, seconds in
 UNITS = ((3600, "hour"), (60, "minute"))
 HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 LINES = "".join(f"{name}: %s\r\n" for name in HEADERS)
+LEFT, PLACE = '"%s";r=%s;t=%s', "\0"
 MOST_TOKENS = 4096  # whose hits are kept
 RESET_IN = "X-RateLimit-Reset-In"  # players read it
 PATIENCE_SECONDS = 2.0
@@ -215,7 +217,7 @@ class RateLimiter:
 
     def applies_to(self, route: Route, call: Call) -> bool:
         """Return whether rate limits apply to the request. Files, pictures and health checks are exempt."""
-        return call.limits_apply and route.family is not Family.PLAIN
+        return call.limits_apply and route.family is not PLAIN
 
     def count(self, route: Route, call: Call) -> Awaitable[None] | None:
         """Count a request for its token or, without a valid token, for its address. Raises TooMany beyond a limit.
@@ -247,7 +249,7 @@ class RateLimiter:
     def note(statuses: Sequence[Status], hits: Sequence[Hit], call: Call) -> None:
         """Note in the call toward which limits it was counted. Raises TooMany if a limit is exceeded."""
         call.limits = describe(statuses)
-        if call.route is not None and call.route.family is Family.LISTENS:
+        if call.route is not None and call.route.family is LISTENS:
             call.limits += f"{RESET_IN}: {call.limits.rpartition(' ')[2]}"
         for status in statuses:
             if not status.allowed:
@@ -292,7 +294,7 @@ class RateLimiter:
 
     def hits(self, route: Route, call: Call) -> Sequence[Hit]:
         """Return the rate limits of a request, each with the token or the address that it counts for."""
-        if route.family is Family.PAGE:
+        if route.family is PAGE:
             hits = [] if call.session_id is None else [Hit(self._session, str(call.account_id))]
             if route.limit is RateLimit.EXPORTS:
                 hits.append(Hit(self._downloads, str(call.account_id)))
@@ -301,27 +303,38 @@ class RateLimiter:
             return hits
         by_token = call.token_id is not None
         general = self._of_token(call.token_id) if by_token else (Hit(self._address, client_network(call.address)),)
+        if route.limit is None:
+            return general
         if route.limit is RateLimit.REGISTER:
             return *general, Hit(self._endpoint_limits[route.limit], client_network(call.address))
-        if route.limit is not None and by_token:
+        if by_token:
             return *general, Hit(self._endpoint_limits[route.limit], str(call.token_id))
         return general
 
 
 def describe(statuses: Sequence[Status]) -> str:
     """Return the rate-limit response headers as lines. `statuses`: the state of each rate limit of the request."""
-    tightest, (policies, left) = statuses[0], _items(statuses[0])
-    if len(statuses) > 1:
-        tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
-        policies, left = map(", ".join, zip(*map(_items, statuses), strict=True))
-    return LINES % (policies, left, tightest.limit.amount, tightest.remaining, _seconds(tightest.wait))
+    if len(statuses) == 1:
+        limit, _, remaining, wait, _ = statuses[0]
+        seconds = _seconds(wait)
+        first, second, third, fourth, last = _parts(limit.name, limit.amount, limit.window)
+        return f"{first}{remaining}{second}{seconds}{third}{remaining}{fourth}{seconds}{last}"
+    tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
+    seconds = _seconds(tightest.wait)
+    policies = ", ".join(_policy(limit.name, limit.amount, limit.window) for limit, *_ in statuses)
+    left = ", ".join(LEFT % (limit.name, remaining, _seconds(wait)) for limit, _, remaining, wait, _ in statuses)
+    return LINES % (policies, left, tightest.limit.amount, tightest.remaining, seconds)
 
 
-def _items(status: Status) -> tuple[str, str]:
-    """Return the items of RateLimit-Policy and of RateLimit."""
-    limit, _, remaining, wait, _ = status
-    name = limit.name
-    return f'"{name}";q={limit.amount};w={limit.window // SECOND}', f'"{name}";r={remaining};t={_seconds(wait)}'
+@lru_cache
+def _parts(name: str, amount: int, window: int) -> Sequence[str]:
+    """Return the lines of a single limit, split where numbers differ from request to request."""
+    left = LEFT % (name, PLACE, PLACE)
+    return (LINES % (_policy(name, amount, window), left, amount, PLACE, PLACE)).split(PLACE)
+
+
+def _policy(name: str, amount: int, window: int) -> str:
+    return f'"{name}";q={amount};w={window // SECOND}'
 
 
 def _limit(name: str, written: str) -> Limit:

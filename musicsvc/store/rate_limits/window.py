@@ -17,6 +17,7 @@ AHEAD = 5 * SECOND  # a window that begins further in the future was stored befo
 # rounded. A client that keeps exactly to the rate is never rejected.
 GRACE = 2
 MAX_KEYS = 50_000
+new_tuple = tuple.__new__  # makes a named one in two thirds of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +107,17 @@ class MemoryHitCounter(HitCounter):
 
     def _count_plain(self, hit: Hit, now: int) -> Status | None:
         """Count the commonest request in a third of the time: in a current window, no request before it, room left."""
-        limit, key = hit.limit, hit.key
-        stored = self._counts.get(key)
+        limit, key, counts = hit.limit, hit.key, self._counts
+        stored = counts.get(key)
         if stored is None:
             return None
-        began, current, previous = stored[0]
-        left, end = limit.amount - current - 1, began + limit.window
-        if previous or left < 1 or not began <= now < end:
+        (began, current, previous), ends = stored
+        left, wait = limit.amount - current - 1, began + limit.window - now
+        if previous or left < 1 or not 0 < wait <= limit.window:
             return None
-        self._counts[key] = Count(began, current + 1, 0), end + limit.window
-        self._counts.move_to_end(key)
-        return Status(limit, True, left, end - now, began)  # noqa: FBT003 - `allowed`; by name takes longer
+        counts[key] = new_tuple(Count, (began, current + 1, 0)), ends
+        counts.move_to_end(key)
+        return new_tuple(Status, (limit, True, left, wait, began))
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         for hit in hits:
