@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from math import inf
+from typing import Any, Protocol
 
 from aiohttp.web import BaseRequest
 
@@ -24,12 +25,9 @@ REQUEST_SECONDS = 8.0  # for all units of work of a request
 ACCEPTED, FAILED_SIGN_IN = "accepted", "failed_sign_in"  # in `Call.tally`; all else there are reasons of refused plays
 
 
-@dataclass(init=False)
+@dataclass(slots=True)
 class Call:
-    """The record of one request and its response. It is complete once the response is known.
-
-    Fields that keep their defaults take no time, for they are the class's.
-    """
+    """The record of one request and its response. It is complete once the response is known."""
 
     at: int  # when the request arrived, in microseconds since 1970
     began: float  # the same moment in seconds of the monotonic clock
@@ -51,24 +49,11 @@ class Call:
     refused_by: str | None = None  # the name of the exceeded rate limit, or BUSY for lack of capacity
     tally: Mapping[str, int] | None = None  # numbers for metrics, by name: failed sign-ins, or see `Route.tally`
     counted: Sequence[Hit] = ()  # the rate limits toward which the request was counted
-    first: Mapping[str, str] = field(init=False)  # headers of any response; they are shared, so never changed in place
+    # Headers of any response; they are shared, so never changed in place.
+    first: Mapping[str, str] = field(default_factory=dict)
     limits: str = ""  # the headers that describe the rate limits, which come next, as lines
     reservation: Reservation | None = None
-    due: float = field(init=False)  # when the database must have responded, in seconds of the monotonic clock
-
-    def __init__(
-        self,
-        at: int,
-        began: float,
-        request_id: str,
-        method: str,
-        address: str = "",
-        route: Route | None = None,
-        **more: Any,
-    ) -> None:
-        self.at, self.began, self.request_id, self.method = at, began, request_id, method
-        self.address, self.route, self.first, self.due = address, route, {}, began + REQUEST_SECONDS
-        self.__dict__.update(more)
+    renewed: float = -inf  # when the time of its units of work began, if not on its arrival
 
     @property
     def headers(self) -> dict[str, str]:
@@ -80,11 +65,11 @@ class Call:
 
     def renew(self, now: float) -> None:
         """Begin the time that the units of work may take, on arrival of the request and of its body."""
-        self.due = now + REQUEST_SECONDS
+        self.renewed = now
 
     def remaining(self, now: float) -> float:
         """Return the seconds that its units of work may still take."""
-        return self.due - now
+        return max(self.began, self.renewed) + REQUEST_SECONDS - now
 
     @property
     def holder(self) -> str | None:
@@ -106,7 +91,8 @@ class Observer(Protocol):
         """Record the call. Implementations must neither block nor raise."""
 
 
-class Head(NamedTuple):
+@dataclass(slots=True)
+class Head:
     """The parsed head of a request (request line and headers)."""
 
     target: str  # path and query
@@ -118,7 +104,7 @@ class Head(NamedTuple):
     handling: Handling = USUAL  # known once the request is admitted
 
 
-@dataclass(init=False)
+@dataclass(slots=True)
 class Exchange:
     """A request on its way through the stages to its response.
 
@@ -136,15 +122,15 @@ class Exchange:
     parsed: ParsedBody | None = None
     key: str | None = None  # of a request that may be sent again; empty if it is malformed
     body_hash: bytes = b""  # the SHA-256 of the body of a request with a key
-    given: dict[str, Any] = field(init=False)  # further arguments for handlers by parameter name
+    given: dict[str, Any] = field(default_factory=dict)  # further arguments for handlers by parameter name
     slot: Slot | None = None  # the place of the response in the cache
     found: Representation | None = None  # the response from memory
     waiting: asyncio.Future[None] | None = None
     failure: BaseException | None = None
 
-    def __init__(self, call: Call, peer: Peer) -> None:
+    def __post_init__(self) -> None:
         """Note the client in the record of the request."""
-        self.call, self.peer, self.given = call, peer, {}
+        call, peer = self.call, self.peer
         call.address, call.limits_apply = peer.address, peer.limits_apply
         if peer.hsts:
             call.add_headers(HSTS)

@@ -3,7 +3,7 @@
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -46,6 +46,7 @@ from musicsvc.store.engine.store import Store
 log = logging.getLogger("musicsvc")
 RANDOM_BITS = 36  # of the 96 of a request id, after the time
 INTERNAL = 500
+PAGE = Family.PAGE  # Python looks it up slowly
 REPEAT_SECONDS = 10.0  # between two warnings
 
 
@@ -282,7 +283,7 @@ class Dispatcher:
 
     def _admit(self, exchange: Exchange) -> Awaitable[None] | None:
         route, credentials, call = exchange.head.route, exchange.head.credentials, exchange.call
-        if route.family is Family.PAGE:
+        if route.family is PAGE:
             return self._sessions.admit(exchange)
         return self._authenticator.authenticate(route, credentials, call)
 
@@ -364,7 +365,7 @@ def _judge(exchange: Exchange) -> Handling:
     if handling is not head.handling:
         applied = handling.headers() if handling.strict else {}
         headers = {**head.headers, "Vary": f"{head.headers.get('Vary', VARY)}, {PREFER}", **applied}
-        exchange.head = head._replace(headers=headers, handling=handling)
+        exchange.head = replace(head, headers=headers, handling=handling)
         of_peer = HSTS if exchange.peer.hsts else {}
         call.first = {**of_peer, **headers, **call.first, **headers}  # in the order of the next ones, from memory
     return handling

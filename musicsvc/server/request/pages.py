@@ -127,7 +127,7 @@ class Pages:
         values = {name: exchange.head.values[name] for name in page.parameters}
         shown = Exchange(call, exchange.peer)
         shown.browser, shown.given = browser, exchange.given | {"form": form}
-        shown.head, shown.request = exchange.head._replace(route=page, values=values), request
+        shown.head, shown.request = replace(exchange.head, route=page, values=values), request
         shown.path = exchange.path
         reply = await self._finish(shown, browser, await self.runner.run(shown), errors.status_of(failure))
         reply.headers.update(errors.headers_of(failure))

@@ -222,7 +222,7 @@ NO_STORE, SLOW, URGENT = Cost(Runs.NO_STORE), Cost(Runs.SLOW), Cost(urgent=True)
 EXTENSION, UNDOCUMENTED = Docs(extension=True), Docs(undocumented=True)
 
 
-@dataclass
+@dataclass(slots=True)
 class Route:
     """One endpoint, read by the router, the stages of a request, the OpenAPI document and the tests.
 
@@ -259,30 +259,39 @@ class Route:
     enabled_if: Callable[[Settings], None] | None = None
     cost: Cost = field(default_factory=Cost)
     docs: Docs = field(default_factory=Docs)
+    notice: Mapping[str, str] = field(init=False)  # headers of any response
+    call_handler: Callable[..., Any] = field(init=False)
+    call_prepare: Callable[..., Any] | None = field(init=False)
+    call_render: Callable[..., Any] | None = field(init=False)
+    subject: Subject | None = field(init=False)
+    keeps: bool = field(init=False)  # the handler reads what earlier requests have read
+    upload: bool = field(init=False)  # the form of the body has a file, which is stored
+    constant: bool = field(init=False)
+    plain_http: bool = field(init=False)
+    heavy: bool = field(init=False)  # requests run on an executor with limited capacity, and get 503 while it is full
+    cacheable: bool = field(init=False)  # equal requests have equal responses until a write
+    _depends_on_caller: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Bind the functions once, so that no signature is inspected while a request is answered."""
         cost, types = self.cost, {each.name: each.annotation for each in signature(self.handler)}
         names = tuple(types)
-        self.notice = self.deprecated.headers if self.deprecated is not None else {}  # headers of any response
+        self.notice = self.deprecated.headers if self.deprecated is not None else {}
         self.call_handler = bind(self.handler, names)
         self.call_prepare = cost.prepare and bind(cost.prepare)
         self.call_render = cost.render and bind(cost.render)
         self.subject = self.find and Subject(self.path, self.find)
         self.body = self.body or types.get("body")
         self.query = self.query or types.get("query")
-        self.keeps = KEPT in names  # the handler reads what earlier requests have read
-        self.upload = RECEIVED in names  # the form of the body has a file, which is stored
+        self.keeps, self.upload = KEPT in names, RECEIVED in names
         self.constant = cost.runs is Runs.CONSTANT
         self.plain_http = cost.probe in {Probe.HEALTH, Probe.READY}
         self._depends_on_caller = "caller" in names
-        # Whether requests run on an executor with limited capacity, and are answered with 503 while it is full.
         slow = cost.runs in {Runs.SLOW, Runs.FIGURES}
         self.heavy = slow or cost.prepare is not None or cost.render is not None
         reads = self.method in SAFE and self.family is Family.GENERAL and cost.runs is Runs.BRIEFLY and not self.heavy
         # What a replica has read is older than the versions of tables that a cached response is compared with.
         repeatable = not (cost.replica or cost.current) and (self.subject is None or not self.subject.depends_on_time)
-        # Whether equal requests have equal responses until a write.
         self.cacheable = reads and repeatable and CACHEABLE.issuperset(names)
 
     def audience(self, caller: Identity | None) -> Hashable:
