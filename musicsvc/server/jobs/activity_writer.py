@@ -147,7 +147,9 @@ class ActivityWriter:
 
     def _queue(self, entry: Entry) -> None:
         self._queues[_importance(entry)].append(entry)
-        self._trim()
+        successes, failures, refusals = self._queues
+        if len(successes) + len(failures) + len(refusals) > MOST_WAITING:
+            self._trim()
 
     def start(self) -> None:
         self._writing.start()
@@ -247,7 +249,9 @@ class ActivityWriter:
 
 def _importance(entry: Entry) -> int:
     """Return 0 for a successful call, 1 for a failed call, 2 for a refused call or an entry with totals of calls."""
-    return 2 if entry.status in REFUSED or entry.is_count else int(entry.status >= FAULTY)
+    if not entry.request_id or entry.status in REFUSED:
+        return 2
+    return 1 if entry.status >= FAULTY else 0
 
 
 def _entry(call: Call) -> Entry:

@@ -8,10 +8,9 @@ dispatcher goes on from there.
 import asyncio
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 from aiohttp import hdrs
 
@@ -19,6 +18,7 @@ from musicsvc.clock import Clock
 from musicsvc.errors import Failure
 from musicsvc.server.call import Call, Exchange, Observer
 from musicsvc.server.peer import HSTS
+from musicsvc.server.recent import Recent
 from musicsvc.server.responses.responses import (
     NOT_MODIFIED,
     REQUEST_ID_HEADER,
@@ -96,12 +96,7 @@ class KnownHead:
         return Frame(response.status, before, between.removeprefix(": \r\n"), after)
 
 
-class Offer(NamedTuple):
-    connection: Connection
-    raw: bytes
-    known: KnownHead
-    request_id: str | None
-    began: float
+Offer: TypeAlias = tuple[Connection, bytes, KnownHead, str | None, float]  # with the id that was sent, and the time
 
 
 class FirstSteps:
@@ -122,7 +117,7 @@ class FirstSteps:
         self._clock = clock
         self._request_id = request_id
         self._notify = notify
-        self._heads: OrderedDict[object, KnownHead] = OrderedDict()  # the least recently used first
+        self._heads: Recent[object, KnownHead] = Recent(HEADS)
         self._offers: list[Offer] = []
         self.answered = 0
 
@@ -138,40 +133,36 @@ class FirstSteps:
             return
         raw, _ = _split(connection.head)
         if REQUEST_ID_HEADER.lower().encode() not in raw.lower():
-            self._heads[connection.origin, raw] = KnownHead(exchange)
-            if len(self._heads) > HEADS:
-                self._heads.popitem(last=False)
+            self._heads.keep((connection.origin, raw), KnownHead(exchange))
 
     def offer(self, connection: Connection, raw: bytes) -> bool:
         """Accept the bytes of a request if they are a head that was remembered. Return whether they are accepted."""
         if len(raw) > LONGEST_HEAD:
             return False
-        key, request_id = (connection.origin, raw), None
-        known = self._heads.get(key)
+        known, request_id = self._heads.recall((connection.origin, raw)), None
         if known is None:
             rest, request_id = _split(raw)
-            key = connection.origin, rest
-            if request_id is None or (known := self._heads.get(key)) is None:
+            if request_id is None or (known := self._heads.recall((connection.origin, rest))) is None:
                 return False
-        self._heads.move_to_end(key)
         if not self._offers:
             # The version of the database must be read after all requests of this turn have arrived.
             asyncio.get_running_loop().call_soon(self._flush)
-        self._offers.append(Offer(connection, raw, known, request_id, self._clock.monotonic()))
+        self._offers.append((connection, raw, known, request_id, self._clock.monotonic()))
         return True
 
     def _flush(self) -> None:
         offers, self._offers = self._offers, []
         now = self._clock.now()
         for offer in offers:
-            if offer.connection.awaits(offer.raw):
-                self._begin(offer, Call(now, offer.began, self._request_id(offer.request_id, now), hdrs.METH_GET))
+            connection, raw, known, request_id, began = offer
+            if connection.awaits(raw):
+                call = Call(now, began, self._request_id(request_id, now), hdrs.METH_GET)
+                connection.begun = exchange = Exchange(call, known.peer)
+                exchange.head = head = known.head
+                call.route, call.first = head.route, known.first
+                self._admit_offered(offer, exchange)
 
-    def _begin(self, offer: Offer, call: Call) -> None:
-        head = offer.known.head
-        offer.connection.begun = exchange = Exchange(call, offer.known.peer)
-        exchange.head, call.route = head, head.route
-        call.first = offer.known.first
+    def _admit_offered(self, offer: Offer, exchange: Exchange) -> None:
         try:
             waiting = self._admit(exchange)
         except Exception as failure:  # noqa: BLE001 - the dispatcher raises it again
@@ -187,30 +178,34 @@ class FirstSteps:
         """Finish an exchange that had to wait, unless the dispatcher waits for it now."""
         if not waiting.cancelled():
             exchange.failure = waiting.exception()
-        if offer.connection.begun is exchange and offer.connection.awaits(offer.raw):
+        connection, raw, *_ = offer
+        if connection.begun is exchange and connection.awaits(raw):
             self._finish(offer, exchange)
 
     def _finish(self, offer: Offer, exchange: Exchange) -> None:
         """Send the response if it is in memory. Otherwise leave the exchange to the dispatcher."""
+        connection, _, known, _, _ = offer
         try:
             found = self._find(exchange) if exchange.failure is None else None
-            if found is not None and (body := _short_body(found, offer.known.negotiation)) is not None:
-                self._send(offer, exchange, found, body)
+            if found is not None and (body := _short_body(found, known.negotiation)) is not None:
+                self._send(connection, known, exchange, found, body)
                 return
         except Failure as failure:
             exchange.failure = failure
         except Exception:
             log.exception("unhandled exception while answering a request from memory")
-        offer.connection.decline()
+        connection.decline()
 
-    def _send(self, offer: Offer, exchange: Exchange, found: Representation, body: bytes) -> None:
+    def _send(
+        self, connection: Connection, known: KnownHead, exchange: Exchange, found: Representation, body: bytes
+    ) -> None:
         call = exchange.call
-        call.status, before, between, after = offer.known.frame(found, call)
+        call.status, before, between, after = known.frame(found, call)
         body = b"" if call.status == NOT_MODIFIED else body
         call.size = len(body)
-        content = serialize(f"{before}{call.limits}{between}{call.request_id}{after}", body)
-        offer.connection.begun = None
-        offer.connection.answer(content)
+        content = serialize((before, call.limits, between, call.request_id, after), body)
+        connection.begun = None
+        connection.answer(content)
         self.answered += 1
         call.milliseconds = (self._clock.monotonic() - call.began) * 1000
         self._notify(call)

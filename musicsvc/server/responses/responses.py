@@ -103,9 +103,9 @@ class Prepared(NamedTuple):
         return f"HTTP/1.1 {self.status} {REASONS[self.status]}\r\n{lines}{length}"
 
 
-def serialize(head: str, body: bytes) -> bytes:
-    """Return the bytes of a response, as aiohttp would send it. `head`: its head as text, without its date."""
-    return f"{head}Date: {rfc822_formatted_time()}\r\n\r\n".encode() + body
+def serialize(head: Iterable[str], body: bytes) -> bytes:
+    """Return the bytes of a response, as aiohttp would send it. `head`: the parts of its head, without its date."""
+    return "".join((*head, "Date: ", rfc822_formatted_time(), "\r\n\r\n")).encode() + body
 
 
 async def build_response(
