@@ -109,6 +109,7 @@ async def test_the_rows_of_a_workbook_have_recent_first_plays_in_place_of_growth
         head, *rows = openpyxl.load_workbook(own)[f"{noun}s"].iter_rows(values_only=True)
         with other.open(encoding="utf-8", newline="") as text:
             columns, *lines = csv.reader(text)
+        first_play = columns.index("first_play")
         assert [export_files.HEADINGS[heading] for heading in head] == columns
         if noun == "track":
             assert (rows.pop()[1], lines.pop()[1]) == ("(deleted tracks)", "(deleted tracks)")
@@ -116,8 +117,8 @@ async def test_the_rows_of_a_workbook_have_recent_first_plays_in_place_of_growth
         for row, line in zip(rows, lines, strict=True):
             number = int(str(row[0]))
             plays = [play.at for play in past.plays if play.track in past.tracks(noun, number)]
-            assert line[-1] == (str(to_date(min(plays))) if plays else "")
-            assert row[-1] == (datetime.combine(to_date(min(plays)), datetime.min.time()) if plays else None)
+            assert line[first_play] == (str(to_date(min(plays))) if plays else "")
+            assert row[first_play] == (datetime.combine(to_date(min(plays)), datetime.min.time()) if plays else None)
             recent = past.first_plays(noun, number, "1-year", world.shared.clock.now())
             for change in ("plays_change", "listeners_change"):
                 shown, figure = (cells[columns.index(change)] for cells in (row, line))
