@@ -265,10 +265,10 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
         if place and (secret := secrets.get(str(place[0]))) is not None:
             source = secret.source
         else:
-            source = config_faults.source(error, PREFIX, variables(), file)
+            source = config_faults.source(error, file)
         raise Failure(config_faults.message(error, _names(), source=source)) from None
     except SettingsError:
-        raise Failure(config_faults.json_message(PREFIX, variables(), _names())) from None
+        raise Failure(config_faults.json_message(_names())) from None
     for name, value in (options or {}).items():
         if value is not None:
             settings = _with_option(settings, name, value)
@@ -282,7 +282,7 @@ def _secrets() -> dict[str, Secret]:
 
 def unknown_variables() -> list[str]:
     """Return the names of environment variables that begin with MUSICSVC_ but match no setting."""
-    return config_faults.unknown_variables(PREFIX, variables(), _names())
+    return config_faults.unknown_variables(_names())
 
 
 def file_of(config: Path | None = None) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from musicsvc.environment import DEMO_VARIABLES
+from musicsvc.environment import DEMO_VARIABLES, PREFIX, variables
 from musicsvc.wording import explain_validation
 
 NO_SUCH = "no such setting{}. musicsvc config show lists all settings"
@@ -31,47 +31,47 @@ def message(error: ValidationError, names: Collection[str], section: str = "", s
     return f"Setting {name}{f' ({source})' if source else ''}: {problem}."
 
 
-def source(error: ValidationError, prefix: str, variables: Collection[str], file: Path) -> str:
+def source(error: ValidationError, file: Path) -> str:
     """Return the source of the first invalid setting in `error`: an environment variable, or else the settings file."""
     names = [str(part).upper() for part in error.errors()[0]["loc"]]
-    spelled = [prefix + "__".join(names[:length]) for length in range(len(names), 0, -1)]
-    return next((name for name in spelled if name in variables), str(file))
+    spelled = [PREFIX + "__".join(names[:length]) for length in range(len(names), 0, -1)]
+    return next((name for name in spelled if name in variables()), str(file))
 
 
-def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[str, Any]) -> str:
+def json_message(settings: Mapping[str, Any]) -> str:
     """Return the error message for the first variable whose list or table is not valid JSON.
 
     `settings`: the default value of each setting by the setting's name.
     """
-    tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
-    lists = {variable_name(prefix, name) for name, value in settings.items() if isinstance(value, list)}
-    for variable, value in variables.items():
+    tables = _tables(settings)
+    lists = {_variable_name(name) for name, value in settings.items() if isinstance(value, list)}
+    for variable, value in variables().items():
         if variable in tables and not _is_json(value):
             return f'{variable} is not valid JSON. Write a table as {{"name": "value"}}.'
         if variable in lists and not _is_json(value):
             return f'{variable} is not valid JSON. Write a list as ["a", "b"].'
-    return f"A {prefix} variable is not valid JSON. Write lists and tables as JSON."
+    return f"A {PREFIX} variable is not valid JSON. Write lists and tables as JSON."
 
 
-def unknown_variables(prefix: str, variables: Collection[str], settings: Collection[str]) -> list[str]:
-    """Return the names of variables that begin with `prefix` but match no setting, sorted, with the nearest one."""
-    whole = {variable_name(prefix, name) for name in settings} | {
-        *SECRET_FILES,
-        *TEST_VARIABLES,
-        *DEMO_VARIABLES,
-    }
-    tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
+def unknown_variables(settings: Collection[str]) -> list[str]:
+    """Return the names of variables that begin with MUSICSVC_ but match no setting, sorted, with the nearest one."""
+    whole = {*map(_variable_name, settings), *SECRET_FILES, *TEST_VARIABLES, *DEMO_VARIABLES}
+    tables = _tables(settings)
     return sorted(
-        name + _nearest_variable(prefix, name, settings)
-        for name in variables
-        if name.startswith(prefix) and name not in whole and name.partition("__")[0] not in tables
+        name + _nearest_variable(name, settings)
+        for name in variables()
+        if name.startswith(PREFIX) and name not in whole and name.partition("__")[0] not in tables
     )
 
 
-def _nearest_variable(prefix: str, variable: str, settings: Collection[str]) -> str:
+def _tables(settings: Collection[str]) -> set[str]:
+    return {f"{PREFIX}{name.partition('.')[0]}".upper() for name in settings if "." in name}
+
+
+def _nearest_variable(variable: str, settings: Collection[str]) -> str:
     """Return ` (NAME?)` with the variable of the setting whose name is most like that of this one, or nothing."""
-    near = _nearest(variable.removeprefix(prefix).replace("__", "."), settings)
-    return f" ({variable_name(prefix, near)}?)" if near else ""
+    near = _nearest(variable.removeprefix(PREFIX).replace("__", "."), settings)
+    return f" ({_variable_name(near)}?)" if near else ""
 
 
 def _nearest(name: str, names: Collection[str]) -> str:
@@ -80,8 +80,8 @@ def _nearest(name: str, names: Collection[str]) -> str:
     return next(iter(same or get_close_matches(name, names, 1, 0.75)), "")
 
 
-def variable_name(prefix: str, name: str) -> str:
-    return prefix + name.replace(".", "__").upper()
+def _variable_name(name: str) -> str:
+    return PREFIX + name.replace(".", "__").upper()
 
 
 def _is_json(text: str) -> bool:
