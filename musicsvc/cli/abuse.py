@@ -13,7 +13,9 @@ from musicsvc.cli.activity import parse_time
 from musicsvc.cli.options import TIME_HELP, TokenId, group, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.clock import isoformat
 from musicsvc.errors import NotFound
+from musicsvc.server.shapes import envelope
 from musicsvc.store.abuse import enforcement, rules
 from musicsvc.store.abuse import replay as abuse_replay
 from musicsvc.store.activity import log as activity_log
@@ -58,8 +60,8 @@ def _violation_json(status: enforcement.TokenStatus, violation: rules.Violation,
         "token_id": status.token_id,
         "email": status.email,
         "rule": violation.rule,
-        "first_at": output.format_time(violation.since),
-        "last_at": output.format_time(violation.at),
+        "first_at": isoformat(violation.since),
+        "last_at": isoformat(violation.at),
         "outcome": outcome,
         "reason": violation.reason,
     }
@@ -92,16 +94,12 @@ def explain(session: Session, token_id: TokenId, since: Since = None) -> None:
 def _replay_json(replay: abuse_replay.Replay) -> JSON:
     status, violation, rules = replay.status, replay.violation, replay.rules
     refused, probed = replay.refused, replay.probed
-    return {
-        "token_id": status.token_id,
-        "email": status.email,
-        "revoked_at": output.format_time(status.revoked_at),
-        "revoked_reason": status.revoked_reason,
-        "calls_count_from_at": output.format_time(status.since),
+    return envelope.picked(status, "token_id", "email", "revoked_at", "revoked_reason") | {
+        "calls_count_from_at": isoformat(status.since),
         "rule": violation and violation.rule,
         "verdict": violation and violation.reason,
-        "first_at": output.format_time(replay.first),
-        "last_at": output.format_time(replay.last),
+        "first_at": envelope.format_time(replay.first),
+        "last_at": envelope.format_time(replay.last),
         "refusals": {
             "most": refused.refused,
             "too_early": refused.early,

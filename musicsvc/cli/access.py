@@ -15,6 +15,7 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.cli.tokens import token_json
 from musicsvc.cli.users import change, link_json, print_link, user_json
+from musicsvc.clock import isoformat
 from musicsvc.errors import Failure, NotFound
 from musicsvc.server.shapes import envelope
 from musicsvc.store import models
@@ -46,7 +47,7 @@ def entry_json(entry: api_access.AccessEntry) -> JSON:
 def request_json(request: models.AccessRequest) -> JSON:
     """Return an access request as JSON, with times in ISO 8601."""
     found = envelope.picked(request, "id", "email", "state", "use_case", "volume", "organization", "reason")
-    found["requested_at"] = output.format_time(request.created_at)
+    found["requested_at"] = isoformat(request.created_at)
     return found | envelope.picked(request, "decided_at")
 
 

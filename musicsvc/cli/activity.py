@@ -14,7 +14,7 @@ from musicsvc.cli import output
 from musicsvc.cli.options import LARGEST_ID, TIME_HELP, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
-from musicsvc.clock import parse_time_or_age
+from musicsvc.clock import isoformat, parse_time_or_age
 from musicsvc.store.accounts import users
 from musicsvc.store.activity import calls, timeline
 from musicsvc.store.activity import log as activity_log
@@ -159,10 +159,10 @@ class _Printer:
         if not isinstance(row, calls.Entry):
             who["actor_account"] = self._email(row.actor_id)
         kind = "call" if isinstance(row, calls.Entry) else "event"
-        return {"type": kind, **row._asdict(), "at": output.format_time(row.at), **who}
+        return {"type": kind, **row._asdict(), "at": isoformat(row.at), **who}
 
     def _line(self, row: calls.Entry | security_events.Event) -> str:
-        moment = (output.format_time(row.at) or "")[:23].replace("T", " ")
+        moment = isoformat(row.at)[:23].replace("T", " ")
         who = "-" if row.account_id is None else self._name(row.account_id)
         token = "" if row.token_id is None else f" token {row.token_id}"
         if not isinstance(row, calls.Entry):

@@ -11,6 +11,7 @@ from musicsvc.cli.activity import parse_time
 from musicsvc.cli.options import TIME_HELP, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.clock import isoformat
 from musicsvc.server.shapes import envelope
 from musicsvc.store.abuse import enforcement
 from musicsvc.store.activity import log as activity_log
@@ -43,7 +44,7 @@ def show(session: Session, by: By = "token", since: Since = "24h", until: Until 
         ids = [row["token"] for row in rows if row["token"] is not None]
         known = {} if session.json else store.read(lambda: enforcement.token_statuses(ids)).result()
     if found.unsummed is not None:
-        session.echo(f"Calls until {output.format_time(found.unsummed)} are not summed yet: a running server does it.")
+        session.echo(f"Calls until {isoformat(found.unsummed)} are not summed yet: a running server does it.")
     if found.total > len(rows):
         session.echo(f"{quantity(found.total - len(rows), by, PLURALS[by])} more: --limit N.")
     if not session.json:

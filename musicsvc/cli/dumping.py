@@ -10,8 +10,10 @@ from typing import Annotated
 from musicsvc.cli import output, progress
 from musicsvc.cli.options import option
 from musicsvc.cli.session import Session
+from musicsvc.clock import isoformat
 from musicsvc.reports import dumps, parquet
 from musicsvc.server.request import executors
+from musicsvc.server.shapes import envelope
 from musicsvc.store.engine import sql
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.listening import listening
@@ -63,8 +65,8 @@ def _write(target: dumps.Dump, on_progress: OnProgress) -> dumping.Summary:
 def _about(now: int, summary: dumping.Summary) -> output.JSON:
     """Return what the manifest says beside its files."""
     return {
-        "dumped_at": output.format_time(now),
-        "last_play": output.format_time(summary.last_play),
+        "dumped_at": isoformat(now),
+        "last_play": envelope.format_time(summary.last_play),
         "complete_from": output.format_day(summary.kept_from),
         "definitions": {each.path: each.definition for each in (*figures.IN_DATA, *listening.LISTENING)},
         "columns": {name: {each.name: each.definition for each in columns} for name, columns in dumps.COLUMNS.items()},
@@ -79,7 +81,7 @@ def _result(target: dumps.Dump, summary: dumping.Summary, removed: list[str]) ->
         "files": len(target.files),
         "written": target.written,
         "removed": removed,
-        "last_play": output.format_time(summary.last_play),
+        "last_play": envelope.format_time(summary.last_play),
         "complete_from": output.format_day(summary.kept_from),
     }
 

@@ -7,6 +7,7 @@ import typer
 from musicsvc.cli import listening, output
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.clock import isoformat
 from musicsvc.server.shapes import explaining
 from musicsvc.store.insights.listening import listening as figures
 from musicsvc.store.plays.periods import Window, to_date
@@ -51,7 +52,7 @@ def _head(title: str, found: explain.Explanation) -> JSON:
 
 
 def _span(window: Window) -> str:
-    starts, ends = (str(output.format_time(instant))[:19].replace("T", " ") for instant in (window.starts, window.ends))
+    starts, ends = (isoformat(instant)[:19].replace("T", " ") for instant in (window.starts, window.ends))
     return f"{window.label}, {starts} up to, not including, {ends} UTC" if window.label else "none"
 
 

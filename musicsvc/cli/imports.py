@@ -9,8 +9,9 @@ import typer
 
 from musicsvc.cli import interrupts, output, progress
 from musicsvc.cli.options import Yes, identifier
-from musicsvc.cli.output import JSON, format_time
+from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.server.shapes import envelope
 from musicsvc.store.engine import store as stores
 from musicsvc.store.importing.undoing import runs, wording
 from musicsvc.store.importing.undoing import undo as undoing
@@ -91,8 +92,7 @@ def _done(summary: undoing.UndoSummary) -> int:
 
 
 def _to_json(row: runs.RunRow) -> JSON:
-    times = {name: format_time(getattr(row, name)) for name in ("started_at", "undone_at")}
-    return row._asdict() | times
+    return row._asdict() | envelope.picked(row, "started_at", "undone_at")
 
 
 def _total(row: JSON, name: str) -> int:

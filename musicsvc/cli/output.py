@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import typer
 
 from musicsvc.cli.session import Session
-from musicsvc.clock import isoformat
 from musicsvc.store.plays.periods import to_date
 from musicsvc.wording import escape_controls
 
@@ -24,11 +23,6 @@ ELLIPSIS = "..."  # a terminal of any encoding can show it
 _BETWEEN_WORDS = re.compile(r"(?<!\d\d-\d\d) +")  # 2026-01-31 12:00 is one word
 JSON = dict[str, Any]
 T = TypeVar("T")
-
-
-def format_time(instant: int | None) -> str | None:
-    """Format a time in ISO 8601 for JSON output. Returns None for None."""
-    return None if instant is None else isoformat(instant)
 
 
 def format_day(day: int | None) -> str | None:

@@ -30,7 +30,7 @@ def token_json(token: models.Token, now: int) -> JSON:
     """Return a token as JSON for the output of `--json`, without the secret value."""
     found = {"id": token.id, "name": token.name, "email": token.user.email, "state": tokens.state(token, now)}
     found |= envelope.picked(token, "scope", "last_four", "created_at", "expires_at")
-    found["former_value_expires_at"] = output.format_time(tokens.former_ends(token))
+    found["former_value_expires_at"] = envelope.format_time(tokens.former_ends(token))
     return found | envelope.picked(token, "last_used_at", "revoked_at", "revoked_reason")
 
 
@@ -146,7 +146,7 @@ def inspect(session: Session) -> None:
 def _print_value(session: Session, token: models.Token, value: str) -> None:
     """Print the token's secret value alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
     if session.json:
-        expires = output.format_time(token.expires_at)
+        expires = envelope.format_time(token.expires_at)
         output.print_json({"id": token.id, "name": token.name, "token": value, "expires_at": expires})
         return
     if sys.stdout.isatty():

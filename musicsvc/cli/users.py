@@ -13,6 +13,7 @@ from musicsvc.cli import deleting, output, secret_input
 from musicsvc.cli.options import Email, FileCommand, Limit, PasswordStdin, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.clock import isoformat
 from musicsvc.errors import Failure
 from musicsvc.server.shapes import envelope
 from musicsvc.store import models
@@ -39,7 +40,7 @@ def link_json(session: Session, link: password_links.NewLink | None) -> JSON:
     """Return the link's address and expiry for the output of `--json`, null if there is no link."""
     return {
         "password_link": link and link.url(session.root("the link")[0]),
-        "password_link_expires_at": link and output.format_time(link.expires_at),
+        "password_link_expires_at": link and isoformat(link.expires_at),
     }
 
 

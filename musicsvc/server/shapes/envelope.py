@@ -82,10 +82,11 @@ class Encoded:
 def picked(row: object, *names: str) -> JSON:
     """Return attributes of a row as JSON, with the times, whose names are `at` or end in `_at`, in ISO 8601."""
     found = {name: getattr(row, name) for name in names}
-    return {name: _time(value) if name.rpartition("_")[2] == "at" else value for name, value in found.items()}
+    return {name: format_time(value) if name.rpartition("_")[2] == "at" else value for name, value in found.items()}
 
 
-def _time(instant: int | None) -> str | None:
+def format_time(instant: int | None) -> str | None:
+    """Format a time in ISO 8601 for JSON. Returns None for None."""
     return None if instant is None else isoformat(instant)
 
 
