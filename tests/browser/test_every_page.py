@@ -22,6 +22,7 @@ WINDOWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (3
 NARROW = (640, 320)  # a window of 1280 at 200 %, the narrowest telephone
 FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 MARGIN = "document.querySelector('main').firstElementChild.getBoundingClientRect().left"
+REPEATED = "[...document.querySelectorAll('[id]')].map(each => each.id).filter((id, at, all) => all.indexOf(id) != at)"
 LEFT_OUT = {"/insights/track/{id}/realtime", "/import/{id}/refused.csv"}  # a part of another page, a download
 SHOWN = [each for each in ROUTES if each.family is Family.PAGE and each.method == "GET" and each.path not in LEFT_OUT]
 PAGES = [each for each in SHOWN if not each.path.endswith("/csv")]
@@ -35,6 +36,7 @@ def demo_session(store: Store, clock: MovableClock) -> Sample:
 def check(window: Visit, path: str, axe: str, *, errors: Sequence[str] = ()) -> None:
     """Open the page in a wide light and a narrow dark window, and check it there. `errors`: on its console."""
     window.page.goto(path)
+    assert (path, window.page.evaluate(REPEATED)) == (path, [])  # a label would lead to another field
     for width, theme in WINDOWS:
         window.page.set_viewport_size({"width": width, "height": 900})
         window.page.emulate_media(color_scheme=theme, reduced_motion="reduce")

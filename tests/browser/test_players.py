@@ -91,7 +91,7 @@ def test_a_person_connects_a_player_and_sees_what_it_heard(
     check(window, axe)
     page.get_by_label("Track that Evening is").fill("Twilight")
     page.get_by_role("button", name="Name the track of Evening").click()
-    expect(page.get_by_role("status")).to_have_text("They are counted as plays of that track.")
+    expect(page.get_by_role("status")).to_have_text("The listens are counted as plays of that track.")
     assert store.read(Play.select().count).result() == 3
     page.get_by_role("button", name="Dismiss Noon").click()
     expect(page.locator("ul.rows > li strong")).to_have_text(["Morning"])

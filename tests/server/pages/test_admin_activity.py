@@ -90,7 +90,7 @@ async def test_calls_and_events_are_listed_and_calls_explained(office: Office) -
         "Probing: 0 of 50 different resources denied in 60 s; 0 of 0 calls successful (10 % required)",
         "First call: 1 Mar 2026, 12:00 UTC",
         "Last call: 1 Mar 2026, 12:02 UTC",
-        "Answers to its calls",
+        "Responses to its calls",
         "Status | Endpoint | Calls",
         f"200 | {route} | 2",
         f"429 | {route} | 1",

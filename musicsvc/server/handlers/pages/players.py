@@ -69,13 +69,13 @@ def name(subject: int, body: NameForm, caller: SessionIdentity, now: int) -> Red
     if tracks.missing([track]):
         raise Invalid({"track": "There is no such track."})
     pending.name(subject, track, actor=caller, now=now)
-    return Redirect(LISTENS, "They are counted as plays of that track.")
+    return Redirect(LISTENS, "The listens are counted as plays of that track.")
 
 
 def dismiss(subject: int, caller: SessionIdentity) -> Redirect:
     """Delete the pending listens of one artist and title."""
     pending.dismiss(subject, actor=caller)
-    return Redirect(LISTENS, "They are dismissed.")
+    return Redirect(LISTENS, "The listens are dismissed.")
 
 
 def dismiss_all(caller: SessionIdentity) -> Redirect:
