@@ -67,8 +67,9 @@ class Uploads:
                     await self._read(request, form, upload)
                 finally:
                     await asyncio.to_thread(upload.close)
-            except OSError:
-                raise Unavailable(NO_SPACE) from None
+            except OSError as error:
+                here = f"An uploaded file cannot be stored in {self.place.folder}: {error.strerror}."
+                raise Unavailable(NO_SPACE, here) from None
             yield upload.result(schema, context)
 
     def _tidy(self, folder: Path, user: int) -> None:

@@ -1,6 +1,7 @@
 """Importing files in the browser: upload, columns, check, import, refused rows, undo."""
 
 import asyncio
+import errno
 import gzip
 import re
 from codecs import BOM_UTF8
@@ -427,6 +428,22 @@ async def test_a_file_must_be_there_and_not_too_large(developer: Person) -> None
     expired = await post("/import", {"file": ("a.csv", SHEET), "form_token": "00"})
     assert (expired.status, files(developer)) == (403, [])
     assert (await post("/import", {"file": ("a.csv", b"x" * (32 * 2**20))})).status == 303
+
+
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_the_log_says_why_a_file_cannot_be_stored(
+    developer: Person, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def locked(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Place, "locked", locked)
+    refused = await developer.browser.post("/import", {"file": ("a.csv", SHEET)})
+    assert (refused.status, "The file cannot be stored at the moment." in text(refused)) == (503, True)
+    (told,) = caplog.messages
+    assert "503: An uploaded file cannot be stored in " in told
+    assert told.endswith(": No space left on device.")
 
 
 @pytest.mark.only_on("sqlite")

@@ -56,7 +56,7 @@ async def test_an_import_goes_on_after_a_kill_a_restart_and_new_settings(
     async with page_client(program.root) as browser:
         browser.cookies = {"musicsvc": session}
         page = await shown(browser, path, "Continue the import")
-        assert "The service stopped while it worked on this." in page
+        assert "The service was interrupted while it worked on this." in page
         some = count()
         assert 0 < some < ROWS
         await browser.post(f"{path}/start")

@@ -24,7 +24,7 @@ KEPT = DAY
 UNDER_WAY = "An import of yours is under way. Wait until it is done, or stop it."
 UNDOING = "An undo of yours is under way. Wait until it is done."
 FULL = f"{MOST_WAITING} imports are waiting already. Try again in half a minute."
-INTERRUPTED = "The service stopped while it worked on this."
+INTERRUPTED = "The service was interrupted while it worked on this."
 NO_FILE = "There is no such file of yours. It was imported, replaced, or removed after a day."
 NO_RIGHT = "Your account may not import such files any more."
 
