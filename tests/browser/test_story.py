@@ -57,7 +57,7 @@ def ask_for_access(window: Visit) -> None:
     page = window.page
     page.goto("/")
     page.get_by_role("button", name="I write a program").click()
-    page.get_by_role("button", name="Request access").click()
+    page.get_by_role("button", name="Request access").press("Space")  # a link
     page.get_by_label("What are you going to build?").fill("A page of our figures")
     page.get_by_label("Expected requests").fill("5,000 a day")
     page.get_by_label("Organization").fill("Label & Daughters")

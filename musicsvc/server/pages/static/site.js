@@ -14,6 +14,13 @@ document.addEventListener("click", async (event) => {
 // Buttons that copy are of no use without this script.
 for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
 
+// The space bar follows a link that looks like a button, and that screen readers call one.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== " " || !event.target.matches('a[role="button"]')) return;
+  event.preventDefault();
+  event.target.click();
+});
+
 // A double click sends a form once: of two tokens that are created, the first would never be shown.
 const sent = new WeakMap();
 document.addEventListener("submit", (event) => {
