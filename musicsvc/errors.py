@@ -1,6 +1,6 @@
 """The exceptions of the service, which the server maps to statuses and the CLI to exit codes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
@@ -73,6 +73,11 @@ def existing(found: T | None, message: str) -> T:
     if found is None:
         raise NotFound(message)
     return found
+
+
+def first(rows: Iterable[T], message: str) -> T:
+    """Return the first of the rows. Raises NotFound with this message if there is none."""
+    return existing(next(iter(rows), None), message)
 
 
 class MethodNotAllowed(Failure):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from musicsvc.errors import Forbidden, NotFound
+from musicsvc.errors import Forbidden, first
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import artists, fields, genres, tracks
@@ -49,9 +49,7 @@ def _row(*values: Any) -> AlbumRow:
 
 def get(album_id: int) -> AlbumRow:
     """Return the album without artists and tracks. Raises NotFound."""
-    for values in _by_id(album_id):
-        return _row(*values)
-    raise NotFound("There is no such album.")
+    return _row(*first(_by_id(album_id), "There is no such album."))
 
 
 @compiled

@@ -6,7 +6,7 @@ from typing import Any
 
 from peewee import fn
 
-from musicsvc.errors import NotFound
+from musicsvc.errors import first
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.engine import list_blocks, sql
@@ -48,9 +48,7 @@ def _count(counted: LongList, rows: Any) -> Any:
 
 def get(artist_id: int) -> ArtistRow:
     """Return the artist. Raises `NotFound`."""
-    for values in _by_id(artist_id):
-        return ArtistRow(*values)
-    raise NotFound("There is no such artist.")
+    return ArtistRow(*first(_by_id(artist_id), "There is no such artist."))
 
 
 @compiled

@@ -6,7 +6,7 @@ from typing import Any
 
 from peewee import JOIN, SQL, fn
 
-from musicsvc.errors import Conflict, Forbidden, NotFound, existing
+from musicsvc.errors import Conflict, Forbidden, existing, first
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, artists, fields, genres, identifiers, merged
 from musicsvc.store.catalog.artists import ArtistRow
@@ -38,6 +38,7 @@ class TrackRow:
     tags: list[tuple[int, str]] = field(default_factory=list)  # (id, name)
 
 
+UNKNOWN = "There is no such track."
 OWN = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), plays=fn.COALESCE(TrackPlays.plays, 0))
 COLUMNS = (*OWN, *fields.details("track", Track))
 MOST_PLAYED = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
@@ -56,9 +57,7 @@ def select() -> Any:
 
 def get(track_id: int) -> TrackRow:
     """Return the track with its artists, genres and tags. Raises NotFound."""
-    for values in _by_id(track_id):
-        return with_labels(with_artists([row(*values)]))[0]
-    raise NotFound("There is no such track.")
+    return with_labels(with_artists([row(*first(_by_id(track_id), UNKNOWN))]))[0]
 
 
 @compiled
@@ -68,8 +67,7 @@ def _by_id(track_id: int) -> Any:
 
 def require(track_id: int) -> int:
     """Return `track_id`. Raises NotFound if the track does not exist."""
-    if not _existing(track_id):
-        raise NotFound("There is no such track.")
+    first(_existing(track_id), UNKNOWN)
     return track_id
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, require_valid
+from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, first, require_valid
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.editing import assignments
@@ -104,7 +104,7 @@ def _insert(sender: User, chosen: Collection[int], now: int, **columns: Any) -> 
     number: int = ArtistOffer.insert(user=sender.id, created_at=now, **columns).execute()
     if chosen:
         ArtistOfferArtist.insert_many([{"artist_offer": number, "artist": each} for each in chosen]).execute()
-    _log("artist.offered", _only(_open(now, ArtistOffer.id == number)), now=now)
+    _log("artist.offered", first(_open(now, ArtistOffer.id == number), GONE), now=now)
 
 
 def sent(user_id: int, *, now: int) -> Sequence[Offer]:
@@ -125,23 +125,17 @@ def asked() -> Sequence[Offer]:
 
 def get_received(offer_id: int, *, actor: SessionIdentity, now: int) -> Offer:
     """Return an open offer to the account. Raises NotFound."""
-    return _only(received(actor.user_id, now=now, condition=ArtistOffer.id == offer_id))
+    return first(received(actor.user_id, now=now, condition=ArtistOffer.id == offer_id), GONE)
 
 
 def get_sent(offer_id: int, *, actor: SessionIdentity, now: int) -> Offer:
     """Return an open offer of the account. Raises NotFound."""
-    return _only(_open(now, (ArtistOffer.user == actor.user_id) & (ArtistOffer.id == offer_id)))
+    return first(_open(now, (ArtistOffer.user == actor.user_id) & (ArtistOffer.id == offer_id)), GONE)
 
 
 def get_asked(offer_id: int) -> Offer:
     """Return a request to the administrators. Raises NotFound."""
-    return _only(_open(0, ArtistOffer.email.is_null() & (ArtistOffer.id == offer_id)))
-
-
-def _only(found: Sequence[Offer]) -> Offer:
-    if not found:
-        raise NotFound(GONE)
-    return found[0]
+    return first(_open(0, ArtistOffer.email.is_null() & (ArtistOffer.id == offer_id)), GONE)
 
 
 def _open(now: int, condition: Any, *, limit: int = SHOWN) -> Sequence[Offer]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
-from musicsvc.errors import Forbidden, NotFound
+from musicsvc.errors import Forbidden, first
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.insights import belonging, engagement
@@ -131,11 +131,10 @@ def _managed(subject: Subject, actor: Identity) -> Subject:
 
 def check_manager(subject: Subject, user_id: int) -> None:
     """Raise NotFound if the track, album or artist does not exist, Forbidden if the account does not manage it."""
-    for (managed,) in _managed_one(subject.id, user_id, kind=subject.kind):
-        if managed:
-            return
+    found = _managed_one(subject.id, user_id, kind=subject.kind)
+    (managed,) = first(found, f"There is no such {noun(subject)}.")
+    if not managed:
         raise Forbidden(NOT_YOURS)
-    raise NotFound(f"There is no such {noun(subject)}.")
 
 
 @compiled
@@ -157,9 +156,8 @@ def noun(subject: Subject) -> str:
 
 def name(subject: Subject) -> str:
     """Return the name of a track, album, artist or account. Raises NotFound if it does not exist."""
-    for (found,) in _names(subject.id, kind=subject.kind):
-        return str(found)
-    raise NotFound(f"There is no {noun(subject)} {subject.id}.")
+    (found,) = first(_names(subject.id, kind=subject.kind), f"There is no {noun(subject)} {subject.id}.")
+    return str(found)
 
 
 @compiled

@@ -6,7 +6,7 @@ from typing import Any
 
 from peewee import fn
 
-from musicsvc.errors import NotFound
+from musicsvc.errors import first
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_search import SUMMARY as USER
 from musicsvc.store.accounts.user_search import UserSummary
@@ -46,9 +46,8 @@ def _messages() -> Any:
 
 def get(conversation_id: int, *, actor: Identity) -> ConversationRow:
     """Return the conversation. Raises NotFound unless the actor is a participant."""
-    for values in _by_id(conversation_id, actor.user_id):
-        return _with_contents([ConversationRow(*values)])[0]
-    raise NotFound("There is no such conversation.")
+    values = first(_by_id(conversation_id, actor.user_id), "There is no such conversation.")
+    return _with_contents([ConversationRow(*values)])[0]
 
 
 @compiled

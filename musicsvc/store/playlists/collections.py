@@ -6,7 +6,7 @@ from typing import Any
 
 from peewee import fn
 
-from musicsvc.errors import NotFound
+from musicsvc.errors import first
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_search import SUMMARY as USER
 from musicsvc.store.accounts.user_search import UserSummary
@@ -38,9 +38,8 @@ def _row(collection_id: int, name: str, description: str | None, created_at: int
 
 def get(collection_id: int, *, actor: Identity) -> CollectionRow:
     """Return the collection with its track ids. Raises NotFound if the actor does not own it."""
-    for values in _by_id(collection_id, actor.user_id):
-        return _with_track_ids(_row(*values))
-    raise NotFound("There is no such collection.")
+    values = first(_by_id(collection_id, actor.user_id), "There is no such collection.")
+    return _with_track_ids(_row(*values))
 
 
 @compiled

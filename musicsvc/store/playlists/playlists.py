@@ -6,7 +6,7 @@ from typing import Any
 
 from peewee import fn
 
-from musicsvc.errors import Forbidden, NotFound
+from musicsvc.errors import Forbidden, NotFound, first
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
@@ -54,9 +54,7 @@ def _select() -> Any:
 
 def get(playlist_id: int) -> PlaylistRow:
     """Return the playlist without checking rights. Raises NotFound."""
-    for values in _by_id(playlist_id):
-        return PlaylistRow(*values)
-    raise NotFound(UNKNOWN)
+    return PlaylistRow(*first(_by_id(playlist_id), UNKNOWN))
 
 
 @compiled

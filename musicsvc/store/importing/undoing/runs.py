@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import Model, fn
 
-from musicsvc.errors import Conflict, Failure, NotFound
+from musicsvc.errors import Conflict, Failure, first
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.managing import managed_by, managed_by_others
 from musicsvc.store.catalog.import_lock import lock_imports
@@ -193,10 +193,9 @@ def get_own(run: int, actor: SessionIdentity) -> RunRow:
     Raises NotFound, or Conflict if its artists or tracks went to another account since.
     """
     found = _find(ImportRun.id == run, ImportRun.user == actor.user_id)
-    if not found:
-        raise NotFound(f"There is no import {run} of yours.")
+    own = first(found, f"There is no import {run} of yours.")
     require_own(run, actor.user_id)
-    return found[0]
+    return own
 
 
 def require_own(run: int, user: int) -> None:
@@ -219,9 +218,7 @@ def account_of(run: int) -> int | None:
 
 def get(run: int) -> RunRow:
     """Return an import. Raises NotFound."""
-    for row in _find(ImportRun.id == run):
-        return row
-    raise NotFound(f"There is no import {run}; musicsvc import list shows all.")
+    return first(_find(ImportRun.id == run), f"There is no import {run}; musicsvc import list shows all.")
 
 
 def _find(*conditions: Any, limit: int | None = None) -> list[RunRow]:
