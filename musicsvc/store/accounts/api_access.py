@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import Literal, NamedTuple, cast
 
-from peewee import IntegrityError
-
 from musicsvc.clock import DAY, isoformat
 from musicsvc.errors import Conflict, Forbidden, NotFound, existing, require_valid
 from musicsvc.store.accounts import email_addresses, password_links, tokens, users
 from musicsvc.store.accounts.password_links import NewLink
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_search import newest
-from musicsvc.store.engine.sql import lock_rows, savepoint
+from musicsvc.store.engine.sql import lock_rows, refusing_duplicates
 from musicsvc.store.models import AccessRequest, Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind
@@ -127,17 +125,14 @@ def request(
     user = users.find_by_email(email)
     if user is not None and user.api_access:
         raise Conflict(f"{email} has API access already.")
-    try:
-        with savepoint():
-            pending: AccessRequest = AccessRequest.create(
-                email=email.strip(),
-                email_key=email_addresses.normalize(email),
-                state="pending",
-                created_at=now,
-                **texts,
-            )
-    except IntegrityError:
-        raise Conflict("A request is pending already.") from None
+    with refusing_duplicates(Conflict("A request is pending already.")):
+        pending: AccessRequest = AccessRequest.create(
+            email=email.strip(),
+            email_key=email_addresses.normalize(email),
+            state="pending",
+            created_at=now,
+            **texts,
+        )
     _add_event("access.requested", pending, now, actor)
     return pending
 

@@ -3,12 +3,10 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple
 
-from peewee import IntegrityError
-
 from musicsvc.errors import Conflict, Invalid, existing, require_valid
 from musicsvc.store.accounts import email_addresses, user_search
 from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import lock_rows, savepoint
+from musicsvc.store.engine.sql import lock_rows, refusing_duplicates
 from musicsvc.store.models import AccessRequest, PasswordLink, User
 from musicsvc.store.security import security_events, sessions
 from musicsvc.store.security.security_events import Actor, Administrator, Kind
@@ -34,19 +32,16 @@ def create(
     name = email.rpartition("@")[0] if display_name is None else display_name.strip()
     display_name_fault = None if display_name is None else name_fault(name)
     require_valid({"email": email_addresses.problem(email), "display_name": display_name_fault})
-    try:
-        with savepoint():
-            user: User = User.create(
-                email=email,
-                email_key=email_addresses.normalize(email),
-                display_name=name,
-                password_hash=password_hash,
-                admin=admin,
-                api_access=api_access,
-                created_at=now,
-            )
-    except IntegrityError:
-        raise Invalid({"email": TAKEN}) from None
+    with refusing_duplicates(Invalid({"email": TAKEN})):
+        user: User = User.create(
+            email=email,
+            email_key=email_addresses.normalize(email),
+            display_name=name,
+            password_hash=password_hash,
+            admin=admin,
+            api_access=api_access,
+            created_at=now,
+        )
     user_search.add([(user.id, name)])
     security_events.add(
         "account.created", account_id=user.id, reason="administrator" if admin else None, now=now, actor=actor
@@ -163,18 +158,11 @@ def edit(
 def _set_email(user: User, email: str) -> None:
     require_valid({"email": email_addresses.problem(email)})
     key, former = email_addresses.normalize(email), user.email_key
-    try:
-        with savepoint():
-            User.update(email=email, email_key=key).where(User.id == user.id).execute()
-    except IntegrityError:
-        raise Invalid({"email": TAKEN}) from None
-    try:
-        with savepoint():
-            AccessRequest.update(email=email, email_key=key).where(AccessRequest.email_key == former).execute()
-    except IntegrityError:
-        raise Conflict(
-            f"Requests for API access by {user.email} and by {email} are pending. Decide one first."
-        ) from None
+    with refusing_duplicates(Invalid({"email": TAKEN})):
+        User.update(email=email, email_key=key).where(User.id == user.id).execute()
+    both = f"Requests for API access by {user.email} and by {email} are pending. Decide one first."
+    with refusing_duplicates(Conflict(both)):
+        AccessRequest.update(email=email, email_key=key).where(AccessRequest.email_key == former).execute()
     PasswordLink.delete().where(PasswordLink.user == user.id).execute()
     user.email, user.email_key = email, key
 

@@ -14,7 +14,9 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar
 from uuid import uuid4
 
 import orjson
-from peewee import SQL, BaseQuery, Context, Database, DatabaseProxy, Node, SelectBase
+from peewee import SQL, BaseQuery, Context, Database, DatabaseProxy, IntegrityError, Node, SelectBase
+
+from musicsvc.errors import Failure
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,6 +95,16 @@ def savepoint() -> AbstractContextManager[Any]:
     """Return a context manager that opens a savepoint. An error in the block undoes only the block's changes."""
     point: AbstractContextManager[Any] = current().savepoint()
     return point
+
+
+@contextmanager
+def refusing_duplicates(refusal: Failure) -> Iterator[None]:
+    """Raise `refusal` if the `with` block violates a constraint, and undo only the changes of the block."""
+    try:
+        with savepoint():
+            yield
+    except IntegrityError:
+        raise refusal from None
 
 
 def is_sqlite() -> bool:

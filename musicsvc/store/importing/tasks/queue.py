@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from peewee import IntegrityError
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Failure, Overloaded, existing
 from musicsvc.store.accounts import users
-from musicsvc.store.engine.sql import savepoint
+from musicsvc.store.engine.sql import refusing_duplicates
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.models import ImportTask, User
@@ -69,11 +68,8 @@ def _require_room() -> None:
 
 
 def _insert(row: Mapping[str, Any], conflict: str) -> int:
-    try:
-        with savepoint():
-            return int(ImportTask.create(**row).id)
-    except IntegrityError:
-        raise Conflict(conflict) from None
+    with refusing_duplicates(Conflict(conflict)):
+        return int(ImportTask.create(**row).id)
 
 
 def get_own(task_id: int, actor: SessionIdentity) -> ImportTask:
