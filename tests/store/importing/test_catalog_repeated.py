@@ -15,7 +15,7 @@ from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import albums, genres
-from musicsvc.store.editing import assignments
+from musicsvc.store.editing import assignments, merging, splitting
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.runner import ImportOptions, Kind
@@ -32,6 +32,7 @@ often = settings(
     max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 names = some.sampled_from(["a", "b", "c"])
+ANN = "ann@a.test"
 row_like = some.fixed_dictionaries(
     {"track": names, "artist": some.lists(names, min_size=1, max_size=3)},
     optional={
@@ -282,7 +283,7 @@ def test_an_album_lists_its_album_artist_first(
 
 def test_a_file_changes_nothing_that_went_to_another_manager(store: Store, tmp_path: Path) -> None:
     ann, bob = (store.write(partial(users.create, f"{name}@a.test", now=1)).result() for name in ("ann", "bob"))
-    imported = partial(import_rows, store, tmp_path / "rows.jsonl", user="ann@a.test")
+    imported = partial(import_rows, store, tmp_path / "rows.jsonl", user=ANN)
     row = {"track": "T", "artist": "Trio", "external_id": "t", "isrc": "GBAYE6800011"}
     on_album = {**row, "track": "U", "external_id": "u", "isrc": None, "album": "X", "album_external_id": "x"}
     duo = {**row, "artist": "Trio; Duo", "external_id": "d", "isrc": None}
@@ -301,3 +302,37 @@ def test_a_file_changes_nothing_that_went_to_another_manager(store: Store, tmp_p
     assert counts(summary) == (1, 1, 0, 0)
     store.write(lambda: assignments.assign(trio, ann, now=3)).result()
     assert counts(imported([{**row, "isrc": None, "bpm": 90}])) == (0, 1, 0, 0)
+
+
+def test_a_file_changes_nothing_of_others_whose_numbers_and_codes_are_alike(store: Store, tmp_path: Path) -> None:
+    ann, bob = (store.write(partial(users.create, f"{name}@a.test", now=1)).result() for name in ("ann", "bob"))
+    imported = partial(import_rows, store, tmp_path / "rows.jsonl")
+    first: dict[str, object] = {"track": "T", "artist": "Trio", "external_id": "1", "isrc": "GBAYE6800011"}
+    rows = [first, {**first, "external_id": "2", "isrc": None}]
+    imported(rows, user="bob@a.test")
+    kept, doubled = store.read(lambda: [row.id for row in Track.select().order_by(Track.id)]).result()
+    store.write(lambda: merging.merge("track", doubled, kept, now=2)).result()  # so that more names lead to the first
+    before = dump(store)
+    # What Ann numbers like Bob, and what has the name of the one and the ISRC of the other.
+    assert counts(imported(rows, user=ANN)) == (2, 0, 0, 0)
+    loose = {"track": "T", "artist": "Solo", "isrc": "GBAYE6800022"}
+    imported([loose, {**first, "external_id": None, "artist": "Solo", "bpm": 90}], user=ANN)
+    after = dump(store)
+    assert [set(before[table]) - set(after[table]) for table in before] == [set()] * len(before)
+    # The parts of an artist of hers, of which the first is Bob's now, and he has an album of that name.
+    imported([{"track": "V", "artist": "Duo"}], user=ANN)
+    named = {each.name: each.id for each in store.read(lambda: list(Artist.select())).result()}
+    store.write(lambda: splitting.split(named["Duo"], ["Una", "Dos"], now=3)).result()
+    una = store.read(lambda: Artist.get(Artist.name == "Una").id).result()
+    store.write(lambda: assignments.assign(una, bob, now=4)).result()
+    imported([{"track": "W", "artist": "Una", "album": "Y"}], user="bob@a.test")
+    before = dump(store)
+    imported([{"track": "W", "artist": "Duo", "album": "Y", "label": "Mine"}], user=ANN)
+    after = dump(store)
+    assert [set(before[table]) - set(after[table]) for table in before] == [set()] * len(before)
+    # A track that was Bob's and had that number in his file, found by its ISRC beside what has the number in hers.
+    his = {**first, "external_id": "9", "isrc": "GBAYE6800033", "artist": "Una"}
+    imported([his], user="bob@a.test")
+    store.write(lambda: assignments.assign(una, ann, now=5)).result()
+    found = imported([{**his, "external_id": None}, {"track": "N", "artist": "Solo", "external_id": "9"}], user=ANN)
+    assert counts(found) == (1, 0, 1, 0)

@@ -51,12 +51,14 @@ class Albums(Index):
         super().__init__(given, by_name=bool(named))
         names = name_index.spellings([key[2] for key in named])
         imported = _by_external_id(external_ids, scope.user or 0) if external_ids else []
-        of_id = self.keep_own(imported, _managed([row[0] for row in imported], scope.user or 0)) if imported else []
-        of_name = _by_name({key[1] for key in named}, names) if named else []
-        self._load([*of_id, *of_name])
-        self._add_merged(merged.find(ALBUM, name=names, external_id=external_ids))
+        of_name = _by_name({key[1] for key in named}, names) if named else ()
+        formers = merged.find(ALBUM, name=names, external_id=external_ids)
+        own, formers = self.keep_own(imported, of_name, formers, lambda ids: _managed(ids, scope.user or 0))
+        self._load(own)
+        self._add_merged(formers)
         self._upcs = {row.upc for row in rows if row.upc}
         by_upc = identifiers.albums_by_upc(self._upcs, scope.user)
+        self._own.update(by_upc.values())
         self.load_others(by_upc.values())
         for code, album in ((code, self.items[album_id]) for code, album_id in by_upc.items()):
             self.put(album, ("upc", _upc(album)))
@@ -91,7 +93,8 @@ class Albums(Index):
         for album in loaded:
             album.values["artists"] = credits_of[album.id]
             album.size = Size(sizes[album.id].tracks, imageless.get(album.id, 0), sizes[album.id].bytes)
-            self.put(album)
+            if album.id in self._own:
+                self.put(album)
 
     def name_key(self, item: Item) -> Key:
         return ("name", next(iter(item.values["artists"]), None), name_key(item.values["name"]))

@@ -1,10 +1,11 @@
 """The albums and tracks that the rows of a batch name: what the rows change, and how they are found by key."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from musicsvc.store.catalog.merged import Former
 from musicsvc.store.importing.runner import RefusedError
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing.runs import ADDED, Changes
@@ -130,15 +131,27 @@ class Index(ABC):
         self._by_name: dict[Key, list[Item]] = {}
         self._former: dict[Key, Item] = {}
         self._of_others: set[str] = set()  # external ids of what was imported for the manager, who lost it since
+        self._numbered: set[int] = set()  # what rows find by external id; those of other managers' imports can be alike
+        self._own: set[int] = set()  # what the manager has, so that rows may change it
 
-    def keep_own(self, imported: Sequence[Sequence[Any]], managed: Iterable[Sequence[int]]) -> list[Sequence[Any]]:
-        """Return those of the rows of id and external id that are managed. Rows of a file with other ids are refused.
+    def keep_own(
+        self,
+        imported: Sequence[Sequence[Any]],
+        named: Iterable[Sequence[Any]],
+        formers: Sequence[Former],
+        find: Callable[[list[int]], Iterable[Sequence[int]]],
+    ) -> tuple[list[Sequence[Any]], list[Former]]:
+        """Return what the manager of the import manages: of rows of id and external id, and of what was merged.
 
-        `imported`: what was imported for the manager. `managed`: rows of the ids that the manager still has.
+        `imported`: what was imported for the manager. `named`: what rows of the file name otherwise. `find`: returns
+        rows of those ids that are managed.
         """
-        own = {row[0] for row in managed}
-        self._of_others |= {row[1] for row in imported if row[0] not in own}
-        return [row for row in imported if row[0] in own]
+        stored = [*imported, *named]
+        ids = {row[0] for row in stored} | {former.into for former in formers}
+        self._own = {row[0] for row in find([*ids])} if ids else set()
+        self._numbered = {row[0] for row in imported}
+        self._of_others = {row[1] for row in imported if row[0] not in self._own}
+        return [row for row in stored if row[0] in self._own], [each for each in formers if each.into in self._own]
 
     def require_own(self, external_id: str | None, noun: str) -> None:
         """Raise RefusedError if another account manages what has this external id, or nobody does."""
@@ -181,7 +194,7 @@ class Index(ABC):
     def put(self, item: Item, code: Key = ("upc", None)) -> None:
         """Add a new item, or one whose values have changed, under its keys. `code`: with its ISRC or UPC, or None."""
         self.items[item.id] = item
-        if item.external_id is not None:
+        if item.external_id is not None and (item.new or item.id in self._numbered):
             self._by_code.setdefault(("id", item.external_id), item)
         if code[1] is not None:
             self._by_code.setdefault(code, item)

@@ -55,13 +55,11 @@ class Tracks(Index):
         names = name_index.spellings({row.name for row in unnumbered})
         formers = merged.find(TRACK, name=names, external_id=external_ids)
         credited = {artist for row in unnumbered for artist in artists.of(row.artists)}
-        others = {*by_isrc.values(), *(former.into for former in formers)}
         imported = _by_external_id(external_ids, scope.user or 0) if external_ids else []
-        stored = [
-            *(self.keep_own(imported, _managed([row[0] for row in imported], scope.user or 0)) if imported else ()),
-            *(_by_name(credited, names) if names else ()),
-            *(_by_id(others) if others else ()),
-        ]
+        named = _by_name(credited, names) if names else ()
+        own, formers = self.keep_own(imported, named, formers, lambda ids: _managed(ids, scope.user or 0))
+        others = {*by_isrc.values(), *(former.into for former in formers)}
+        stored = [*own, *(_by_id(others) if others else ())]
         loaded = self.load(stored, FIELDS)
         credits_of, words, labels = (_collect(each, [*self.items]) for each in (_artists, _genres, _tags))
         for track in loaded:
