@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.tasks import queue
 from musicsvc.store.models import Track
 from musicsvc.store.security import sessions
 from tests.browser.visit import Visit
@@ -54,3 +55,20 @@ def test_a_label_imports_a_sheet_and_undoes_it(
     expect(page.get_by_text("Undone: 700 tracks, 1 artist.")).to_be_visible()
     assert store.read(lambda: Track.select().count()).result() == 0
     assert (window.errors, window.foreign) == ([], [])
+
+
+def test_the_focus_stays_on_a_button_while_the_progress_is_refreshed(
+    visit: Callable[..., Visit], session: str, store: Store, clock: MovableClock
+) -> None:
+    def create() -> int:  # no worker of this machine takes it
+        return queue.create(users.by_email("ann@label.test").id, "catalog", "a.csv", "a.csv", "elsewhere", clock.now())
+
+    path = f"/import/{store.write(create).result()}"
+    window = visit()
+    window.add_cookie("musicsvc", session)
+    window.page.goto(path)
+    window.page.get_by_role("button", name="Stop").focus()
+    for _ in range(2):
+        window.page.wait_for_event("response")
+    window.page.wait_for_timeout(200)
+    expect(window.page.get_by_role("button", name="Stop")).to_be_focused()
