@@ -187,7 +187,8 @@ class Columns:
         rows = [each for each in first if each.fault is None and each.note is None]
         names = reader.columns or list(dict.fromkeys(name for each in rows for name in each.values))
         self._sample = names, rows
-        self.dividing.kept = NONE if reader.columns is None else kept  # they are of tables
+        # They are of tables in which others write the names.
+        self.dividing.kept = NONE if reader.columns is None or headings.without_own_ids(names, ())[0] else kept
         self.guess(*self._sample)
         self._use(dict.fromkeys(names, True), ())
         self.dividing.require()

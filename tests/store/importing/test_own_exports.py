@@ -151,9 +151,9 @@ def export(store: Store, form: str) -> bytes:
     return store.read(read).result()
 
 
-def import_export(store: Store, file: Path) -> ImportSummary:
+def import_export(store: Store, file: Path, **options: Any) -> ImportSummary:
     with closing(readers.open_file(file)) as reader:
-        return runner.run(store, reader, Catalog(ImportOptions()), now=NOW, on_progress=quiet)
+        return runner.run(store, reader, Catalog(ImportOptions(**options)), now=NOW, on_progress=quiet)
 
 
 def without_ids(store: Store) -> list[dict[str, Any]]:
@@ -229,3 +229,11 @@ def test_plays_of_deleted_tracks_are_no_track(store: Store, tmp_path: Path) -> N
     file.write_text('"track_id","track","artists","plays_total"\n1,"Rag","Ann",2\n,"(deleted tracks)","",3\n')
     found = import_export(store, file)
     assert (found.counts["tracks"].new, found.notes["deleted"], found.refused) == (1, 1, [])
+
+
+def test_rules_that_divide_names_are_not_of_exports(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "tracks.csv"
+    file.write_text("track,artists\nRag,Ann & Bob\n")
+    import_export(store, file, divide=("artists=&",))
+    clear(store)
+    require_back(store, file, (["Simon & Garfunkel"], [], [Record("Cecilia", [0], None, None)]))
