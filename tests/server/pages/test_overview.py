@@ -173,6 +173,7 @@ async def test_a_table_finds_by_name_and_pages_on(world: World) -> None:
     assert part.body.lstrip().startswith(b'<div id="found"')
     assert b'href="/insights/albums?q=suite&amp;sort=name&amp;period=90-days"' in part.body
     assert b'name="sort" value="name" form="search"' in part.body
+    assert [part.body.count(b'id="%s"' % name) for name in (b"sort-name", b"previous", b"next")] == [1, 1, 0]  # focus
     assert "There are no more rows" in (await world.page("/insights/albums?q=suite&page=9")).text
     assert "None of your tracks has \u201czzz\u201d" in (await world.page("/insights/tracks?q=zzz")).text
     for wrong in ("sort=id", "sort=", "page=0", "page=x", "q=" + "x" * 256, "by=hour"):
