@@ -33,6 +33,7 @@ WRITER_PRAGMAS: dict[str, object] = {
 # A prepared statement is forgotten after this number of executions of others. A batch of plays runs about 100, among
 # them INSERTs of 15 kB, which take long to prepare.
 WRITER_STATEMENTS = 512
+CHANGES = "PRAGMA data_version"  # runs in half the time of the driver's method `pragma`
 
 
 class SqliteStore(Store):
@@ -172,7 +173,7 @@ class SqliteStore(Store):
 
     def changes(self) -> int:
         """Return SQLite's `data_version`, read on a connection that never writes, so that every commit changes it."""
-        return self._watched(lambda watch: int(watch.pragma("data_version")))
+        return self._watched(lambda watch: int(watch.execute(CHANGES).get))
 
     def table_versions(self) -> dict[str, int]:
         return self._watched(lambda watch: dict(watch.execute("SELECT name, number FROM table_version")))
