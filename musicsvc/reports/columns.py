@@ -51,7 +51,7 @@ COLUMNS = {
         Column("artist", "Artist", Kind.TEXT, "The artist's name."),
         Column("artists", "Artists", Kind.TEXT, "The names of the artists, separated by '; '."),
         Column("album_artists", "Album artists", Kind.TEXT,
-               "The names of the artists of the album, separated by '; '; null for a track without album."),
+               "The names of the first 50 artists of the album, separated by '; '; null for a track without album."),
         Column("external_id", "External ID", Kind.TEXT, "The track's id where it was imported from, or null."),
         Column("album_external_id", "Album external ID", Kind.TEXT, "The same of its album."),
         Column("plays", "Plays", Kind.COUNT, "Plays on this day."),

@@ -43,6 +43,7 @@ KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
 OF_ARTIST = "plays_of_artist_period"  # further, of the albums of one artist
 # Further, of tracks: what tells an import which album and track a row means.
 OF_IMPORTS = ("album_artists", "external_id", "album_external_id")
+MOST_ALBUM_ARTISTS = 50  # as many as imports take; the others of a compilation are those of its rows
 BETWEEN_ARTISTS = "; "
 OF_DELETED = "(deleted tracks)"  # in place of a name
 SUBJECTS_PER_BATCH = 256
@@ -130,7 +131,8 @@ def _for_imports(rows: Iterable[tuple[Any, ...]]) -> Generator[tuple[Any, ...]]:
 @compiled
 def _album_credits(tracks: Sequence[int]) -> Any:
     query = Track.select(Track.id, Artist.name).join(AlbumArtist, on=AlbumArtist.album == Track.album).join(Artist)
-    return query.where(Track.id.in_(tracks)).order_by(Track.id, AlbumArtist.position)
+    query = query.where(Track.id.in_(tracks), AlbumArtist.position < MOST_ALBUM_ARTISTS)
+    return query.order_by(Track.id, AlbumArtist.position)
 
 
 @compiled

@@ -237,3 +237,10 @@ def test_rules_that_divide_names_are_not_of_exports(store: Store, tmp_path: Path
     import_export(store, file, divide=("artists=&",))
     clear(store)
     require_back(store, file, (["Simon & Garfunkel"], [], [Record("Cecilia", [0], None, None)]))
+
+
+def test_a_compilation_of_more_artists_than_a_track_may_have_comes_back(store: Store, tmp_path: Path) -> None:
+    artists = [f"Artist {number}" for number in range(60)]
+    tracks = [Record("Rag", [number], None, None, album=0) for number in range(10, 60)]
+    require_back(store, tmp_path / "tracks.csv", (artists, [Record("Hits", range(60), None, None)], tracks))
+    assert store.read(AlbumArtist.select().count).result() == 60

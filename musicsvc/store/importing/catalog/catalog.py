@@ -28,7 +28,7 @@ from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import SharedUpc
-from musicsvc.store.insights.export_rows import OF_DELETED
+from musicsvc.store.insights.export_rows import MOST_ALBUM_ARTISTS, OF_DELETED
 from musicsvc.wording import LONGEST_NAME, name_problem
 
 
@@ -62,7 +62,9 @@ class Catalog(Kind[CatalogRow]):
         if self.columns.of_export and cells.values.get("track") == OF_DELETED and not cells.values.get("artist"):
             return rows.DELETED
         row = rows.parse(record.line, cells, self._artist)
-        if self.columns.of_export and row.album_artists:  # all of them: none of the row is another
+        if (
+            self.columns.of_export and 0 < len(row.album_artists) < MOST_ALBUM_ARTISTS
+        ):  # all: none of the row is another
             row = row._replace(album_credits=row.album_artists)
         if row.upc is not None:
             self._names.setdefault(row.upc, {}).setdefault(name_key(row.album or ""), row.line)
