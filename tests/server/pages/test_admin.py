@@ -27,7 +27,7 @@ SCRIPT = "<script>alert('x')</script>\"'><img src=x onerror=alert(1)>"
 
 def link_of(page: str, root: str) -> str:
     """Return the secret of the password link that the page shows once."""
-    (secret,) = re.findall(rf'<code id="link">{re.escape(root)}/password/([\w-]+)</code>', page)
+    (secret,) = re.findall(rf'<code id="link"[^>]*>{re.escape(root)}/password/([\w-]+)</code>', page)
     return str(secret)
 
 
