@@ -15,6 +15,7 @@ from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.insights.tops import Bounds
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import MANY_IDS, Reader, all_time_plays
+from musicsvc.store.plays.subjects import TRACK
 
 PER_PAGE = 20
 ROWS_AT_ONCE = 1024
@@ -49,9 +50,10 @@ def page(user_id: int, selection: Selection, window: Window, number: int) -> Tab
 
 def cells(user_id: int, selection: Selection, window: Window) -> Iterator[tuple[Any, ...]]:
     """Yield all rows of the table in their order, with the columns of exports. Use it in a transaction."""
-    for some in batches(_order(_ids(user_id, selection), selection, window), ROWS_AT_ONCE):
-        for row in read(selection.kind, some, window):
-            yield export_rows.cells_of(selection.kind, row)
+    kind, ordered = selection.kind, _order(_ids(user_id, selection), selection, window)
+    rows = (row for some in batches(ordered, ROWS_AT_ONCE) for row in read(kind, some, window))
+    found = (export_rows.cells_of(kind, row) for row in rows)
+    yield from export_rows.for_imports(found) if kind == TRACK else found
 
 
 def read(kind: int, ids: Sequence[int], window: Window) -> list[ExportRow]:

@@ -105,7 +105,7 @@ def _all_cells(kind: int, scope: Scope, window: Window) -> Generator[tuple[Any, 
     if kind == ALBUM and scope.artist is not None:
         found = _with_plays_of_artist(found, scope.artist, window)
     if kind == TRACK:
-        found = _for_imports(found)
+        found = for_imports(found)
     yield from found
     if kind == TRACK:
         yield from _deleted(scope, window)
@@ -119,7 +119,8 @@ def _with_plays_of_artist(rows: Iterable[tuple[Any, ...]], artist: int, window: 
         yield from ((*row, plays.get(row[0], 0)) for row in some)
 
 
-def _for_imports(rows: Iterable[tuple[Any, ...]]) -> Generator[tuple[Any, ...]]:
+def for_imports(rows: Iterable[tuple[Any, ...]]) -> Generator[tuple[Any, ...]]:
+    """Yield the cells of tracks with those of OF_IMPORTS at their end. Use it in a transaction."""
     for some in batches(rows, SUBJECTS_PER_BATCH):
         ids, credited = [row[0] for row in some], defaultdict[int, list[str]](list)
         for track, name in _album_credits(ids):
