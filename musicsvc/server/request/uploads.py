@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import IO, Any
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError
 
-from musicsvc.errors import Malformed, TooLarge, TooSlow, Unavailable, UnsupportedMedia
+from musicsvc.errors import Conflict, Malformed, TooLarge, TooSlow, Unavailable, UnsupportedMedia
 from musicsvc.server.browsers import Browser, ExpiredForm
 from musicsvc.server.request import parameters
 from musicsvc.server.request.bodies import send_continue
@@ -29,6 +29,7 @@ from musicsvc.store.importing.tasks.uploads import Place, tidy
 MOST_BYTES = 32 * 1024 * 1024
 MOST_OTHER = 64 * 1024  # bytes of the other fields, and of the heads of all parts
 WHOLE_SECONDS = 600.0  # at 32 MiB, half a megabit per second
+PAUSES = (0.05, 0.2, 0.5)  # seconds before the folder of an account is tried again
 PIECE = 256 * 1024
 FILE = "file"  # the name of the field
 LONGEST_NAME = 200
@@ -60,7 +61,7 @@ class Uploads:
             raise TooLarge(TOO_LARGE)
         async with AsyncExitStack() as stack:
             try:
-                folder = await asyncio.to_thread(stack.enter_context, self.place.locked(user))
+                folder = await self._lock(stack, user)
                 stack.push_async_callback(asyncio.to_thread, self._tidy, folder, user)
                 upload = _Upload(folder, browser)
                 try:
@@ -71,6 +72,14 @@ class Uploads:
                 here = f"An uploaded file cannot be stored in {self.place.folder}: {error.strerror}."
                 raise Unavailable(NO_SPACE, here) from None
             yield upload.result(schema, context)
+
+    async def _lock(self, stack: AsyncExitStack, user: int) -> Path:
+        """Lock the folder of the account until the end of `stack`. Raises Conflict if it stays in use."""
+        for pause in PAUSES:  # what has ended keeps the folder for a moment, while the page shows its end
+            with suppress(Conflict):
+                return await asyncio.to_thread(stack.enter_context, self.place.locked(user))
+            await asyncio.sleep(pause)
+        return await asyncio.to_thread(stack.enter_context, self.place.locked(user))
 
     def _tidy(self, folder: Path, user: int) -> None:
         tidy(folder, self.store.read(partial(queue.files_of, user, self.place.name)).result())
