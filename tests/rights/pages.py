@@ -87,9 +87,7 @@ class PageRight:
         success = self.status or (200 if route.method in SAFE else 303)
         found = dict.fromkeys(VISITORS, success)
         if route.access is not Access.OPEN:
-            found |= dict.fromkeys(
-                SIGNED_OUT, 403 if route.form and route.method not in SAFE and not route.upload else 303
-            )
+            found |= dict.fromkeys(SIGNED_OUT, 303)
         if route.access is Access.ADMIN:
             found |= dict.fromkeys((OWNER, STRANGER, REVOKED), ADMINISTRATORS_PAGE)
         if self.stranger:

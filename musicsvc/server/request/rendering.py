@@ -12,7 +12,7 @@ from musicsvc.server.browsers import Browser
 from musicsvc.server.call import Call, Exchange
 from musicsvc.server.pages import html
 from musicsvc.server.request.executors import Executors, Work
-from musicsvc.server.request.sessions import FormNotSent, Sessions
+from musicsvc.server.request.sessions import Sessions
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
@@ -82,11 +82,10 @@ class Renderer:
         request, call, status = exchange.request, exchange.call, errors.status_of(failure)
         browser = exchange.browser or await self._browser(exchange, failure)
         faults = failure.errors if isinstance(failure, Invalid) else {}
-        signed_out = isinstance(failure, FormNotSent)
-        title = "You are signed out" if signed_out else TITLES.get(status, "Something is wrong")
+        title = TITLES.get(status, "Something is wrong")
         back = exchange.path if faults and request.method in SAFE else None  # the same page without its wrong query
         values = {"title": title, "message": failure.message, "errors": faults, "back": back}
-        view = View("error.html", values | {"ask": isinstance(failure, NoAccess), "signed_out": signed_out})
+        view = View("error.html", values | {"ask": isinstance(failure, NoAccess)})
         key = title, failure.message, tuple(faults.items()), back
         rendered = None if browser.caller else self._errors.get(key)
         try:

@@ -9,7 +9,7 @@ from aiohttp import hdrs
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
-from musicsvc.errors import Failure, Forbidden, NotFound, Unauthenticated
+from musicsvc.errors import Failure, NotFound, Unauthenticated
 from musicsvc.server import browsers
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.browsers import Browser
@@ -23,14 +23,6 @@ from musicsvc.store.security import sessions
 API = "/api/"
 TOUCH_SECONDS = 1.0  # a page does not wait longer to note the last use of its session
 WHOLE_PAGE = "HX-Current-URL"  # sent by htmx: the address of the page that asks for a part of itself
-NOT_SENT = "The form was not sent. Sign in in a new tab, then reload this page: it shows again what you typed."
-
-
-class FormNotSent(Forbidden):
-    """The session ended before the form was sent."""
-
-    def __init__(self) -> None:
-        super().__init__(NOT_SENT)
 
 
 class Sessions:
@@ -81,7 +73,7 @@ class Sessions:
         """Return the way to sign in and back if the page needs a session that the browser has not.
 
         Raises NotFound on pages of administrators, NoAccess for accounts without API access on pages that need it,
-        Unauthenticated for a client that accepts JSON but not HTML, FormNotSent for a form with fields.
+        Unauthenticated for a client that accepts JSON but not HTML.
         """
         request, route = exchange.request, exchange.head.route
         if route.access is Access.OPEN:
@@ -89,13 +81,10 @@ class Sessions:
         if browser.caller is None:
             if not wants_page(exchange):
                 raise Unauthenticated
-            if request.method in SAFE:
-                target = request.headers.get(WHOLE_PAGE, "").removeprefix(browser.origin) or request.rel_url.raw_path_qs
-                target = target.removeprefix(self._settings.server.base_path)
-                return Redirect(f"/sign-in?next={quote(target, errors='replace')}")
-            if route.form is None or route.upload:
-                return Redirect(f"/sign-in?next={quote((route.form or '/').format_map(exchange.head.values))}")
-            raise FormNotSent
+            target = request.headers.get(WHOLE_PAGE, "").removeprefix(browser.origin) or request.rel_url.raw_path_qs
+            target = target.removeprefix(self._settings.server.base_path)
+            wanted = target if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
+            return Redirect(f"/sign-in?next={quote(wanted, errors='replace')}")
         if route.access is Access.DEVELOPER and not browser.caller.api_access:
             raise NoAccess(self._settings.access.contact_email)
         if route.access is Access.ADMIN and not browser.caller.admin:
