@@ -191,6 +191,8 @@ def test_the_program_ends_when_it_prints_nothing_or_the_import_stops(
     def stop() -> None:
         raise StopError
 
+    (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(60)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONHASHSEED", "1")  # so that a new interpreter starts, and is silent meanwhile
     bounds(limited_wait=0.001)
     file = write_xlsx(tmp_path / "a.xlsx", [("a", "b"), ("1", "2")])
