@@ -151,9 +151,10 @@ async def test_a_lost_file_is_created_again(store: Store, clock: Clock, file: Pa
             other.pragma("user_version", sqlite_counter.VERSION)
             other.close()
             assert await statuses(client, 1) == [200]
-        await until(lambda: file.exists() and rows(file) == 0)
+        await until(file.exists)
         await asyncio.sleep(0.6)
-        assert await statuses(client, 4) == [200, 200, 200, 429]
+        counted = rows(file)  # in a new file: 1 if the first purge of the server came before the second request
+        assert await statuses(client, 4 - counted) == [*[200] * (3 - counted), 429]
         assert rows(file) == 1
 
 
