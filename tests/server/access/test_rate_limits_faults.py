@@ -154,6 +154,7 @@ async def test_a_lost_file_is_created_again(store: Store, clock: Clock, file: Pa
         await until(file.exists)
         await asyncio.sleep(0.6)
         counted = rows(file)  # in a new file: 1 if the first purge of the server came before the second request
+        assert counted == 0 or how == "damaged"
         assert await statuses(client, 4 - counted) == [*[200] * (3 - counted), 429]
         assert rows(file) == 1
 
