@@ -13,7 +13,7 @@ from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, mo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from musicsvc import config_faults, permissions, secret_files
-from musicsvc.environment import PREFIX, data_dir, variables
+from musicsvc.environment import PREFIX, data_dir
 from musicsvc.errors import Failure
 from musicsvc.secret_files import Secret
 from musicsvc.setting_types import (
@@ -294,14 +294,11 @@ def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
     """Map the dotted name of each setting to its source: a variable, the settings file, or `default`."""
     file = file_of(config)
     written = _read_toml(file, required=config is not None)
-    given = variables()
     found = {}
     for name in flat(settings):
         section, _, key = name.rpartition(".")
-        spelled = [PREFIX + name.replace(".", "__").upper(), PREFIX + section.upper()]
-        variable = next((spelling for spelling in spelled if spelling in given), None)
         in_file = key in (written.get(section, {}) if section else written)
-        found[name] = variable or (str(file) if in_file else "default")
+        found[name] = config_faults.variable_of(name.split(".")) or (str(file) if in_file else "default")
     return found | {name: secret.source for name, secret in _secrets().items()}
 
 

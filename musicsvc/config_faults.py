@@ -1,7 +1,7 @@
 """Error messages for invalid settings: the name of the setting, the place where it was set, and the broken rule."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,25 @@ def message(error: ValidationError, names: Collection[str], section: str = "", s
 
 def source(error: ValidationError, file: Path) -> str:
     """Return the source of the first invalid setting in `error`: an environment variable, or else the settings file."""
-    names = [str(part).upper() for part in error.errors()[0]["loc"]]
-    spelled = [PREFIX + "__".join(names[:length]) for length in range(len(names), 0, -1)]
-    return next((name for name in spelled if name in variables()), str(file))
+    return variable_of([str(part) for part in error.errors()[0]["loc"]]) or str(file)
+
+
+def variable_of(path: Sequence[str]) -> str | None:
+    """Return the environment variable that sets the value at `path`, such as `server`, `port`, or None.
+
+    The variable of a table sets only the keys that its JSON has.
+    """
+    given = variables()
+    for length in range(len(path), 0, -1):
+        name = _variable_name(".".join(path[:length]))
+        if name in given and (length == len(path) or _has(given[name], path[length])):
+            return name
+    return None
+
+
+def _has(text: str, key: str) -> bool:
+    table = json.loads(text) if _is_json(text) else None
+    return not isinstance(table, dict) or key in table
 
 
 def json_message(settings: Mapping[str, Any]) -> str:

@@ -101,6 +101,14 @@ def test_an_error_in_a_variable_names_the_variable(
     assert bare("user", "list", expect=1).stderr.startswith(f"Error: {message}")
 
 
+def test_a_variable_with_a_table_is_no_source_of_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text("[server]\nprot = 1")
+    monkeypatch.setenv("MUSICSVC_SERVER", '{"init": true}')
+    with pytest.raises(Failure, match=rf"^Setting server\.prot \({file}\): "):
+        config.load(file)
+
+
 def test_an_error_in_an_option_names_no_file() -> None:
     with pytest.raises(Failure, match=r"^Setting server\.workers: must be 64 or less, not 65\.$"):
         config.load(options={"server.workers": 65})

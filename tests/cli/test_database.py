@@ -103,11 +103,13 @@ def test_config_show_names_origins_and_masks_passwords(
     (folder / "config.toml").write_text("[server]\nport = 9000\nworkers = 3\n")
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", "postgresql://ada:s3cret@127.0.0.1/music?sslpassword=s3cret")
     monkeypatch.setenv("MUSICSVC_SERVER__WORKERS", "2")
+    monkeypatch.setenv("MUSICSVC_SERVER", '{"workers": 1, "init": true}')
     done = bare("config", "show", "--json")
     found = {row["name"]: (row["value"], row["from"]) for row in json.loads(done.stdout)}
     assert found["server.host"] == ("127.0.0.1", "default")
     assert found["server.port"] == (9000, str(folder / "config.toml"))
     assert found["server.workers"] == (2, "MUSICSVC_SERVER__WORKERS")
+    assert found["server.init"] == (True, "MUSICSVC_SERVER")
     assert found["database_url"][0] == "postgresql://ada:***@127.0.0.1/music?sslpassword=***"
     assert "s3cret" not in done.stdout + bare("config", "show").stdout
 

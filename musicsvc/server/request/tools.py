@@ -112,13 +112,13 @@ class Tools:
         return found
 
     async def _call(self, exchange: Exchange, params: JSON) -> JSON:
-        name, given = params.get("name"), params.get("arguments") or {}
-        if not isinstance(name, str) or name not in self._routes or not isinstance(given, dict):
-            raise Fault(
-                BAD_PARAMS, "There is no such tool." if isinstance(given, dict) else "arguments: not an object."
-            )
+        name, given = params.get("name"), params.get("arguments")
+        if not isinstance(name, str) or name not in self._routes:
+            raise Fault(BAD_PARAMS, "There is no such tool.")
+        if not isinstance(given, dict | None):
+            raise Fault(BAD_PARAMS, "arguments: Must be an object.")
         try:
-            route, subject, query = self._target(name, given)
+            route, subject, query = self._target(name, given or {})
             found = await self._run(exchange, route, subject, query)
         except Failure as failure:
             told = errors.body_of(self._public(failure, exchange.call), insights=True)

@@ -36,6 +36,8 @@ class _Reader:
     def body(self) -> dict[str, Any]:
         """Return the object that the text is. Raises Malformed."""
         found: dict[str, Any] = {}
+        if self._next() != "{":
+            raise Malformed("The body is not a JSON object.")
         for name in self._members():
             if name in found:
                 raise repeated(name)
@@ -137,6 +139,8 @@ def _optional(value: Any) -> Any:
 
 
 def _seconds(value: Any) -> Any:
+    if value is None:
+        return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not EARLIEST <= value < 1 << 40:
         raise ValueError(f"Must be Unix seconds, from {EARLIEST} on.")
     return int(value)

@@ -36,6 +36,7 @@ MESSAGES = {
     "bool_type": "Must be true or false.",
     "list_type": "Must be a list.",
     "model_type": "Must be an object.",
+    "dict_type": "Must be an object.",
     "float_type": "Must be a number.",
     "finite_number": "Must be a number.",
     "string_too_short": "Must have at least {min_length} characters.",

@@ -2,19 +2,26 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from musicsvc.server.schemas.fields import MAX_ID, Body
 from musicsvc.wording import LONGEST_NAME
 
-Number = Annotated[int, Field(strict=True, ge=-MAX_ID, le=MAX_ID)]
 Text = Annotated[str, Field(strict=True, max_length=LONGEST_NAME)]
+
+
+def _id(value: Any) -> Any:
+    if isinstance(value, str) and len(value) <= LONGEST_NAME:
+        return value
+    if value is None or (type(value) is int and abs(value) <= MAX_ID):
+        return value
+    raise ValueError(f"Must be an integer, or a text of at most {LONGEST_NAME} characters.")
 
 
 class Message(Body):
     """A request, or a notification, which has no id."""
 
     jsonrpc: Literal["2.0"]
-    id: Number | Text | None = None
+    id: Annotated[int | str | None, BeforeValidator(_id)] = None
     method: Text
     params: dict[str, Any] = Field(default_factory=dict)

@@ -162,6 +162,8 @@ async def test_the_release_decides_between_several_and_else_the_oldest_track(pla
 async def test_what_plays_now_is_checked_and_stored_nowhere(player: Player, store: Store) -> None:
     make_track(store, "Morning", "Ann Example")
     assert (await player.send(body(listen(at=None), kind="playing_now"))).json == {"status": "ok"}
+    without = listen(at=None) | {"listened_at": None}
+    assert (await player.send(body(without, kind="playing_now"))).json == {"status": "ok"}
     assert (await player.send(body(listen(), kind="playing_now"))).status == 400
     assert (await player.send(body(listen("", at=None), kind="playing_now"))).status == 400
     assert (plays(store), await player.pending()) == ([], [])
@@ -193,6 +195,7 @@ MALFORMED = {
     "payload.1.listened_at: Is more than 5 minutes": body(listen(), listen(at=NOW // SECOND + 301)),
     "payload.1: Has more than 10,240 bytes": body(listen(), listen(title="x" * 10_240)),
     "payload.1: Has more than 100 values": body(listen(), listen(tags=["x"] * 100)),
+    "The body is not a JSON object": [1],
     "The body has more than 100 members": body(listen()) | {f"more{place}": 1 for place in range(99)},
 }
 

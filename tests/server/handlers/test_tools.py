@@ -129,24 +129,28 @@ async def test_an_assistant_of_the_newest_revision_needs_no_handshake(ask: Clien
 @on_shared_loop
 async def test_messages_that_are_no_requests_are_refused(ask: Client) -> None:
     good = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    for body, code in (
-        ([good], -32600),
-        (good | {"id": None}, -32600),
-        (good | {"id": 1.5}, -32600),
-        (good | {"id": 2**60}, -32600),
-        (good | {"jsonrpc": "1.0"}, -32600),
-        ({"jsonrpc": "2.0", "id": 1, "result": {}}, -32600),
-        (good | {"params": [1]}, -32600),
+    number = "id: Must be an integer, or a text of at most 255 characters."
+    for body, message in (
+        ([good], "body: Must be a JSON object."),
+        (good | {"id": None}, "id: Must not be null."),
+        (good | {"id": 1.5}, number),
+        (good | {"id": True}, number),
+        (good | {"id": 2**60}, number),
+        (good | {"id": "x" * 256}, number),
+        (good | {"jsonrpc": "1.0"}, "jsonrpc: Must be one of: '2.0'."),
+        ({"jsonrpc": "2.0", "id": 1, "result": {}}, "method: This field is required."),
+        (good | {"params": [1]}, "params: Must be an object."),
     ):
         answer = await ask.post("/mcp", body)
-        assert (answer.status, answer.json["error"]["code"], answer.json["id"]) == (400, code, None), answer.body
+        assert (answer.status, answer.json["id"]) == (400, None), answer.body
+        assert answer.json["error"] == {"code": -32600, "message": message}
     broken = await ask("POST", "/mcp", data=b"{", headers={"Content-Type": "application/json"})
     assert (broken.status, broken.json["error"]["code"]) == (400, -32700)
     large = await ask("POST", "/mcp", data=io.BytesIO(b" " * (2**20 + 1)), headers={"Content-Type": "application/json"})
     assert large.status == 413
     answer = await send(ask, "prompts/list")
     assert (answer.status, answer.json["error"]["code"]) == (200, -32601)
-    for params in ({}, {"name": "delete"}, {"name": ["find"]}, {"name": "find", "arguments": [1]}):
+    for params in ({}, {"name": "delete"}, {"name": ["find"]}, {"name": "find", "arguments": []}):
         answer = await send(ask, "tools/call", params)
         assert (answer.status, answer.json["error"]["code"]) == (200, -32602)
     for method in ("GET", "DELETE"):
