@@ -1,6 +1,5 @@
 """A PostgreSQL database that is copied or compared. Its activity log is one of its tables."""
 
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,8 +45,6 @@ class CopiedPostgresDatabase(CopiedDatabase):
     def __init__(self, url: str) -> None:
         """Connect. Raises Failure if the server does not accept it."""
         super().__init__(url)
-        # The driver would log a lost connection to stderr, beside the error message of the command.
-        logging.getLogger("psycopg").addHandler(logging.NullHandler())
         self.main = self.log = self._database = PostgresDatabase(url)
         with self.translated():
             self._database.execute_sql(PATIENT)

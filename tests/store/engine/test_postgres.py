@@ -14,7 +14,7 @@ import pytest
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
-from musicsvc.store.engine.sql import current, lock_rows
+from musicsvc.store.engine.sql import current, lock_rows, run_many
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from musicsvc.store.schema import history, schema
@@ -61,6 +61,34 @@ def test_a_unit_that_loses_its_connection_is_retried(store: Store, admin: Any) -
 
     assert len(attempts) == 2
     assert store.read(_tags).result() == ["one", "two"]
+
+
+def test_a_read_that_loses_its_connection_at_the_end_has_its_result(store: Store, admin: Any) -> None:
+    def unit() -> tuple[list[str], int]:
+        return _tags(), cut(admin)
+
+    assert store.read(unit).result(30)[0] == []
+
+
+def test_a_unit_that_the_server_ends_as_it_was_idle_for_too_long_is_unavailable(store: Store) -> None:
+    def unit() -> None:
+        current().execute_sql("SET LOCAL idle_in_transaction_session_timeout = 1")
+        time.sleep(0.1)
+        Tag.create(name="late")
+
+    with pytest.raises(Unavailable) as failure:
+        store.write(unit).result(30)
+    assert "idle-in-transaction timeout" in failure.value.here
+    assert store.read(_tags).result() == []
+
+
+def test_the_driver_logs_nothing_of_a_connection_that_is_lost_between_many_rows(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    end = "SELECT pg_terminate_backend(pg_backend_pid()) WHERE ? = 2"
+
+    assert isinstance(store.write(lambda: run_many(end, [(row,) for row in range(9000)])).exception(30), Unavailable)
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 def test_a_deadlock_is_resolved_by_retrying_a_unit(store: Store) -> None:

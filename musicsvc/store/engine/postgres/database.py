@@ -1,5 +1,6 @@
 """The Peewee database class for PostgreSQL on psycopg 3, its units of work, and the translation of errors."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -35,6 +36,8 @@ CONNECT_SECONDS = 6  # of all hosts of the address together
 TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 NAME = "musicsvc"  # of connections; those of version 0.1.0 have none
 ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
+FAULTS = (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)  # and what ends a session
+logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of, such as a lost connection, it also raises
 # Each table, with a table whose deletes change it.
 TABLES = """
     SELECT t.relname, parent.relname
@@ -210,7 +213,7 @@ def translate(error: BaseException) -> BaseException:
     inner = driver_error(error)
     if isinstance(inner, pg.ForeignKeyViolation):
         return MissingReference()
-    if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
+    if inner is not None and (isinstance(inner, FAULTS) or inner.diag.severity_nonlocalized == "FATAL"):
         here = f"The database is busy or cannot be used: {reason(inner)}."
         refused = isinstance(inner, pg.ReadOnlySqlTransaction | pg.DiskFull)
         return ReadOnly(here) if refused else Unavailable(here=here)

@@ -305,7 +305,9 @@ class PostgresStore(Store):
             self._database.execute_sql("COMMIT")
         except ERRORS as error:
             self._reset()
-            if task.begin == WRITE and isinstance(driver_error(error), psycopg.OperationalError):
+            if task.begin == READ:
+                return  # its result is complete
+            if isinstance(driver_error(error), psycopg.OperationalError):
                 raise Unavailable(UNCONFIRMED, here=f"COMMIT was not confirmed: {reason(error)}.") from error
             _fail(error, WRITE)
         if task.begin == WRITE:
