@@ -14,7 +14,7 @@ from musicsvc.server.peer import KEY
 from musicsvc.server.responses.large import encode
 from musicsvc.server.schemas.reading import ParsedBody
 from musicsvc.server.shapes.envelope import Encoded
-from musicsvc.server.shapes.pages import Redirect
+from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import kept_answers
 from musicsvc.store.accounts.kept_answers import Keyed
 from musicsvc.store.plays import counting
@@ -66,8 +66,9 @@ def once(exchange: Exchange, unit: Callable[[], Any], now: int) -> Callable[[], 
     return run
 
 
-def _encode(result: Any) -> bytes:
-    return b"".join(encode(asdict(result) if isinstance(result, Redirect) else result).pieces)
+def _encode(result: Any) -> bytes | None:
+    kept = result.again if isinstance(result, View) else result
+    return None if kept is None else b"".join(encode(asdict(kept) if isinstance(kept, Redirect) else kept).pieces)
 
 
 async def patiently(monotonic: Callable[[], float], run: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:

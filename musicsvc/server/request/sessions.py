@@ -22,6 +22,9 @@ from musicsvc.store.security import sessions
 
 API = "/api/"
 TOUCH_SECONDS = 1.0  # a page does not wait longer to note the last use of its session
+NOT_SENT = (
+    "You were signed out when the form arrived, so it was not accepted. If you sent it twice, the first may have been."
+)
 WHOLE_PAGE = "HX-Current-URL"  # sent by htmx: the address of the page that asks for a part of itself
 
 
@@ -84,7 +87,8 @@ class Sessions:
             target = request.headers.get(WHOLE_PAGE, "").removeprefix(browser.origin) or request.rel_url.raw_path_qs
             target = target.removeprefix(self._settings.server.base_path)
             wanted = target if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
-            return Redirect(f"/sign-in?next={quote(wanted, errors='replace')}")
+            notice = None if request.method in SAFE else NOT_SENT
+            return Redirect(f"/sign-in?next={quote(wanted, errors='replace')}", notice)
         if route.access is Access.DEVELOPER and not browser.caller.api_access:
             raise NoAccess(self._settings.access.contact_email)
         if route.access is Access.ADMIN and not browser.caller.admin:

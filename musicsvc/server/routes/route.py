@@ -234,7 +234,7 @@ class Route:
     - `form`: the path of the page with the form of this POST, which is shown again if the form has errors. Of a GET:
       its own path, if its query comes from a form of the page.
     - `keyed`: takes an `Idempotency-Key`: its answers are kept, for the case that they are lost on the way. A page:
-      a form that is sent twice acts once; the answer is a redirect without a secret.
+      a form that is sent twice acts once; the answer that is kept is a redirect without a secret.
     - `private`: denied requests may be attempts to find private objects. `deprecated`: the endpoint will end.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     """

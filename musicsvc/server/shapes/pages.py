@@ -16,12 +16,14 @@ class View:
 
     `template`: a file in server/pages/templates; `values`: its variables. `part`: the block of the template that is
     sent alone if htmx asks. `status`: the status of a POST that shows a page, such as a secret shown only once.
+    `again`: the answer to the same form if it is sent again, without the secret.
     """
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
     part: str | None = None
     status: int = 200
+    again: Redirect | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class Keyed(NamedTuple):
         return int.from_bytes(hashlib.sha256(f"{self.account} {self.key}".encode()).digest()[:8], signed=True)
 
 
-def once(asked: Keyed, unit: Callable[[], T], encode: Callable[[T], bytes], *, now: int) -> T | bytes:
+def once(asked: Keyed, unit: Callable[[], T], encode: Callable[[T], bytes | None], *, now: int) -> T | bytes:
     """Return the result of `unit` and keep its answer, or return the answer that is kept of the same request.
 
     Raises Invalid if the key was sent with another request, InProgress while another transaction has the key.
@@ -48,7 +48,7 @@ def once(asked: Keyed, unit: Callable[[], T], encode: Callable[[T], bytes], *, n
             return bytes(answer)
         KeptAnswer.delete().where(KeptAnswer.id == number).execute()
     result = unit()
-    if len(answer := encode(result)) <= MOST_BYTES:
+    if (answer := encode(result)) is not None and len(answer) <= MOST_BYTES:
         _keep(*asked, answer, now)
         _remove_surplus(asked.account)
     return result

@@ -1,12 +1,14 @@
 """Every page of the table with every kind of visitor: rights, headers, forms from other sites, tokens of the API."""
 
+import re
 from itertools import count
 
 import pytest
 
-from musicsvc.server.routes.route import SAFE, Family, Route
+from musicsvc.server.routes.pages import ACCESS
+from musicsvc.server.routes.route import SAFE, Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
-from tests.rights.pages import OWNER, PAGES, VISITORS, PageWorld, ask, path_of, right, who_may
+from tests.rights.pages import OWNER, PAGES, REVOKED, VISITORS, PageWorld, ask, path_of, right, who_may
 from tests.rights.table import endpoint
 from tests.support.page_client import page_client, text
 from tests.support.shared_server import Shared, on_shared_loop
@@ -16,9 +18,20 @@ ALL = [route for route in ROUTES if route.family is Family.PAGE]
 ROWS = [route for route in ALL if endpoint(route) in PAGES]
 each_page = pytest.mark.parametrize("route", ROWS, ids=endpoint)
 each_shown = pytest.mark.parametrize("route", [route for route in ROWS if route.method in SAFE], ids=endpoint)
+ERROR = 400  # the first status of an error
 FORMS = [route for route in ROWS if route.method not in SAFE]
+EACH_TIME = re.compile(  # what downloads, shows something else each time, or ends the session of the form itself
+    r"/insights/.*(share|export/\w+)|/settings/(data|delete|sessions/\{id\}/end)|/import|.*/(password-link|withdraw-plays)"
+)
+ONCE = [
+    route
+    for route in FORMS
+    if route.access is not Access.OPEN and (route.path == ACCESS or right(route).status < ERROR)
+    if not EACH_TIME.fullmatch(route.path)
+]
 each_form = pytest.mark.parametrize("route", FORMS, ids=endpoint)
 NUMBERS = count()
+SECRET = re.compile(r"msvc_|[0-9a-f]{8}-[0-9a-f]{4}-|/password/[\w-]")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -78,6 +91,23 @@ async def test_head_is_answered_as_get_without_the_body(shared: Shared, route: R
             assert head.status == got.status
             assert [head.headers.get(name) for name in same] == [got.headers.get(name) for name in same]
             assert (head.headers["Content-Length"], head.body) == (str(len(got.body)), b"")
+
+
+@sqlite
+@pytest.mark.parametrize("route", ONCE, ids=endpoint)
+@on_shared_loop
+async def test_a_form_that_is_sent_twice_is_told_as_done_without_its_secret(shared: Shared, route: Route) -> None:
+    who = REVOKED if route.path == ACCESS else who_may(route)
+    world = PageWorld(shared, next(NUMBERS), who)
+    async with page_client(shared.client.root) as browser:
+        browser.cookies = {"musicsvc": world.sessions[who]}
+        path, fields = path_of(world, route), dict(right(route).form(world))
+        sent = fields | {"form_token": await browser.form_token()}
+        first, again = [await browser.post(path, sent) for _ in range(2)]
+        assert (first.status, again.status) == (right(route).expected(route)[who], 303)
+        assert first.headers.get("Location") in {None, again.headers["Location"]}
+        shown = text(await browser.get(again.headers["Location"]))
+        assert first.status == 303 or ("already. If you have not copied it" in shown and not SECRET.search(shown))
 
 
 def test_the_table_is_complete() -> None:

@@ -54,12 +54,27 @@ async def test_a_form_keeps_what_was_typed_and_names_the_errors(shared: Shared, 
     assert 'value="taken@new.test" required aria-invalid="true" autofocus aria-describedby="email-error"' in page
     assert re.findall(r'<input id="(\w+)"[^>]* autofocus', page) == ["email", "password"]  # of these, the first gets it
     assert '<small class="error" id="email-error">The email has already been taken.</small>' in page
+    assert 'perhaps created a moment ago, <a href="/sign-in">' in page
     assert "The password must have 8 to 128 characters." in page
     assert "short1" not in page
     answer = await browser.post("/register", {"email": "", "password": PASSWORD})
     assert '<small class="error" id="email-error">This field is required.</small>' in text(answer)
     for path in ("/", "/settings", "/register"):
         assert "The email has already been taken." not in text(await browser.get(path))
+
+
+@on_shared_loop
+async def test_a_form_that_has_signed_in_or_out_is_no_error_when_it_is_sent_again(browser: PageClient) -> None:
+    new = {"email": "again@new.test", "password": PASSWORD}
+    for path, fields, again, page, told in (
+        ("/register", new, 303, "/", "You are signed in as again@new.test."),
+        ("/sign-out", {}, 403, "/sign-in", "Sign in"),
+        ("/sign-in", new, 303, "/", "You are signed in as again@new.test."),
+        ("/settings/delete", new, 303, "/sign-in", "If you sent it twice, the first may have been."),
+    ):
+        sent = fields | {"form_token": await browser.form_token()}
+        assert [(await browser.post(path, sent)).status for _ in range(2)] == [303, again]
+        assert told in text(await browser.get(page))
 
 
 async def test_closed_registration_is_not_offered(template: databases.Template, tmp_path: Path) -> None:

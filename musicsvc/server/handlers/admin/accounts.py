@@ -44,6 +44,7 @@ MOST_COUNTED = 1_000_000  # plays
 MOST_WITHDRAWN = 200_000  # with pages; the command withdraws any number
 SHOWN_TRACKS = 20
 NO_TIME = "Must be a time (2026-01-31T12:00:00Z) or an age (15m, 7d)."
+SHOWN = "The account is created, and its link was shown already. If you have not copied it, create another one."
 ITSELF = "This is the account itself. Name another one."
 
 
@@ -238,14 +239,15 @@ def delete(subject: User, body: DeletionForm, caller: SessionIdentity, now: int)
 
 def _granted(user: User, revived: Sequence[Token], path: str, right: str = "API access") -> View | Redirect:
     """Show the tokens that work because access was granted, or lead to the page at `path` if there are none."""
+    done = Redirect(path, f"{user.email} has {right}.")
     if not revived:
-        return Redirect(path, f"{user.email} has {right}.")
-    return View("admin/granted.html", {"user": user, "tokens": revived, "back": path})
+        return done
+    return View("admin/granted.html", {"user": user, "tokens": revived, "back": path}, again=done)
 
 
 def _link(user: User, link: NewLink, site: Site, *, created: bool = False) -> View:
     values = {"user": user, "url": link.url(site.root), "expires_at": link.expires_at, "created": created}
-    return View("admin/password_link.html", values)
+    return View("admin/password_link.html", values, again=_back(user, SHOWN) if created else None)
 
 
 def _back(user: User, notice: str) -> Redirect:

@@ -22,6 +22,7 @@ from musicsvc.wording import quantity
 
 HOME = "/settings/developers"
 WRONG = {"password": "The password is wrong."}
+SHOWN = "The value of {} was shown already. If you have not copied it, regenerate the token to get another one."
 MOST_SHOWN = 200
 COUNTED = 7 * DAY
 Notice = Literal["day", "week", "fortnight"]
@@ -105,8 +106,13 @@ def delete_token(subject: Token, now: int) -> Redirect:
 
 
 def _value(token: Token, value: str, site: Site, now: int, *, is_new: bool) -> View:
-    row = _shown(token, now, None)
-    return View("token_value.html", {"row": row, "value": value, "root": site.root, "is_new": is_new})
+    values = {"row": _shown(token, now, None), "value": value, "root": site.root, "is_new": is_new}
+    return View("token_value.html", values, again=shown_once(token))
+
+
+def shown_once(token: Token) -> Redirect:
+    """Return the answer to a form that is sent again after it has shown the value of a token."""
+    return Redirect(f"{HOME}/tokens/{token.id}", SHOWN.format(token.name))
 
 
 def _rows(listed: Iterable[Token], now: int, activity_log: Log) -> list[ShownToken]:

@@ -49,7 +49,8 @@ def connect(body: PlayerForm, verified: Credentials | None, site: Site, now: int
     """Create a listening token, and show what to type into the player; the token is not shown again."""
     user = sign_in.require(verified, WRONG)
     token, value = tokens.create(user, body.name, scope=tokens.LISTEN, now=now, actor="page")
-    return View("player_value.html", {"token": token, "value": value, "root": site.root, "user": user})
+    values = {"token": token, "value": value, "root": site.root, "user": user}
+    return View("player_value.html", values, again=developers.shown_once(token))
 
 
 def show_listens(query: ListensQuery, caller: SessionIdentity) -> View:
