@@ -10,7 +10,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.options import TIME_HELP, TokenId, group, option
+from musicsvc.cli.options import TIME_HELP, TokenId, flag, group, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import isoformat
@@ -31,9 +31,7 @@ Since = Annotated[str | None, option("TIME", f"Only calls since this time. {TIME
 @app.command()
 def check(
     session: Session,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the tokens to revoke without revoking them.")
-    ] = False,
+    dry_run: Annotated[bool, flag("List the tokens to revoke without revoking them.", "--dry-run")] = False,
     since: Since = None,
 ) -> None:
     """Replay the rules over the activity log and revoke the tokens that break them."""

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Annotated
 
-import typer
-
 from musicsvc.cli import output
-from musicsvc.cli.options import Email, Limit, account_argument, group, option, refuse, search_option
+from musicsvc.cli.options import Email, Limit, account_argument, flag, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.cli.tokens import token_json
@@ -55,9 +53,7 @@ def request_json(request: models.AccessRequest) -> JSON:
 def grant(
     session: Session,
     email: Email = "",
-    plays: Annotated[
-        bool, typer.Option("--plays", help="Also allow the account to report plays of other listeners.")
-    ] = False,
+    plays: Annotated[bool, flag("Also allow the account to report plays of other listeners.", "--plays")] = False,
 ) -> None:
     """Grant API access to an account, and list its tokens, which work at once."""
     revived: list[models.Token] = []

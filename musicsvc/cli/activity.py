@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import LARGEST_ID, TIME_HELP, option, show_examples
+from musicsvc.cli.options import LARGEST_ID, TIME_HELP, flag, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import isoformat, parse_time_or_age
@@ -39,10 +39,7 @@ Since = Annotated[str | None, option("TIME", f"Only entries since this time. {TI
 Until = Annotated[str | None, option("TIME", "Only entries before this time.")]
 Kind = Annotated[Literal["all", "calls", "events"], option("KIND", "The kind of entries: all, calls or events.")]
 Limit = Annotated[int, option("N", "Only the newest N entries.", min=1, max=1_000_000)]
-Follow = Annotated[
-    bool,
-    typer.Option("--follow", "-f", help="Continue with new entries until Ctrl+C; with --json, one per line."),
-]
+Follow = Annotated[bool, flag("Continue with new entries until Ctrl+C; with --json, one per line.", "--follow", "-f")]
 
 
 @app.command(epilog=EXAMPLES)

@@ -9,7 +9,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.catalog import add_commands
-from musicsvc.cli.options import Yes, group, one_account, option, refuse, row
+from musicsvc.cli.options import Yes, argument, flag, group, one_account, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
@@ -29,7 +29,7 @@ add_commands(app, "artist")
 
 ArtistId = Annotated[int, row("artist", "ARTIST_ID")]
 MovedId = Annotated[int | None, row("artist", "ARTIST_ID")]
-NewManager = Annotated[str, typer.Argument(metavar="EMAIL", help="The new manager.", show_default=False)]
+NewManager = Annotated[str, argument("EMAIL", "The new manager.")]
 AllOf = Annotated[
     tuple[str, str] | None,
     option("FROM TO", "Move all artists that the account FROM manages to the account TO (e-mails).", "--all-of"),
@@ -40,7 +40,7 @@ Into = Annotated[
     option("NAME", "One of the artists: a name, or the id of one that exists. Once for each, in order.", "--into"),
 ]
 Unit = Callable[[], "splitting.Split"]
-SplitDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what the parts would get, and change nothing.")]
+SplitDryRun = Annotated[bool, flag("Show what the parts would get, and change nothing.", "--dry-run")]
 
 
 @app.command()
@@ -103,7 +103,7 @@ def assign(session: Session, artist_id: MovedId = None, email: NewManager = "", 
 def verify(
     session: Session,
     artist_id: ArtistId,
-    undo: Annotated[bool, typer.Option("--undo", help="Remove the verified badge.")] = False,
+    undo: Annotated[bool, flag("Remove the verified badge.", "--undo")] = False,
 ) -> None:
     """Give an artist the verified badge."""
     artist = session.write(lambda: artists.verify(artist_id, verified=not undo, now=session.now))

@@ -11,7 +11,7 @@ import typer
 
 from musicsvc import config
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import Yes
+from musicsvc.cli.options import Yes, argument
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server.request import executors
@@ -32,7 +32,7 @@ Place = Annotated[
         show_default=False,
     ),
 ]
-Source = Annotated[Path, typer.Argument(metavar="FILE", help="The backup to restore.", show_default=False)]
+Source = Annotated[Path, argument("FILE", "The backup to restore.")]
 
 
 def backup(session: Session, place: Place = None) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import Limit, Yes, group, option, refuse, row
+from musicsvc.cli.options import Limit, Yes, argument, flag, group, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
@@ -22,7 +22,7 @@ from musicsvc.store.editing import deletions, edits, merging
 from musicsvc.store.engine import name_index, pagination
 from musicsvc.wording import quantity
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would move, and change nothing.")]
+DryRun = Annotated[bool, flag("Show what would move, and change nothing.", "--dry-run")]
 PAGE, FOUND = 500, 20
 COLUMNS = {
     "artist": ("id", "name", "albums_count", "tracks_count", "manager_id"),
@@ -64,11 +64,8 @@ def _list(noun: str) -> Callable[..., None]:
 
 
 def _search(noun: str) -> Callable[..., None]:
-    def search(
-        session: Session,
-        text: Annotated[str, typer.Argument(metavar="TEXT", help="A part of the name.", show_default=False)],
-    ) -> None:
-        _print(session, noun, session.read(lambda: _shapes(noun, _index(noun).find(text, FOUND))))
+    def search(session: Session, text: Annotated[str, argument("TEXT", "A part of the name.")]) -> None:
+        _print(session, noun, session.read(lambda: _shapes(noun, name_index.INDEXES[noun].find(text, FOUND))))
 
     return search
 
@@ -145,10 +142,6 @@ def _delete(noun: str) -> Callable[..., None]:
 
     delete.__annotations__["chosen"] = Annotated[int, row(noun)]
     return delete
-
-
-def _index(noun: str) -> name_index.NameIndex:
-    return name_index.INDEXES[noun]
 
 
 def _all(noun: str) -> Iterator[JSON]:

@@ -12,6 +12,7 @@ import typer
 
 from musicsvc import secret_files
 from musicsvc.cli import output, progress
+from musicsvc.cli.options import argument
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store import opening
@@ -44,11 +45,8 @@ def _url(text: str) -> str:
     return text
 
 
-From = Annotated[str, typer.Argument(metavar="FROM", help=HELP, show_default=False, parser=_url)]
-To = Annotated[
-    str,
-    typer.Argument(metavar="TO", help="The other database, named in the same way.", show_default=False, parser=_url),
-]
+From = Annotated[str, argument("FROM", HELP, parser=_url)]
+To = Annotated[str, argument("TO", "The other database, named in the same way.", parser=_url)]
 
 
 def copy(session: Session, source: From, target: To) -> None:

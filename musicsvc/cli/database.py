@@ -8,7 +8,7 @@ import typer
 
 from musicsvc import config
 from musicsvc.cli import backups, copying, output
-from musicsvc.cli.options import FileCommand, group
+from musicsvc.cli.options import FileCommand, flag, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store import opening
@@ -55,7 +55,7 @@ def upgrade(
     session: Session,
     backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what it would do and how long it takes, and change nothing.")
+        bool, flag("Show what it would do and how long it takes, and change nothing.", "--dry-run")
     ] = False,
 ) -> None:
     """Upgrade the schema of the database. If the database is SQLite, stop the server first."""

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import Email, Out, Yes, group, option
+from musicsvc.cli.options import Email, Out, Yes, argument, flag, group, option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session, once
 from musicsvc.errors import Conflict, Failure
@@ -24,9 +24,9 @@ from musicsvc.store.people import catalogs, deletion
 ExportTo = Annotated[
     Path | None, option("FILE", "Where to write the data first [default: account-ID.json].", "--output", "-o")
 ]
-NoExport = Annotated[bool, typer.Option("--no-export", help="Delete without writing the data to a file.")]
+NoExport = Annotated[bool, flag("Delete without writing the data to a file.", "--no-export")]
 WithArtists = Annotated[
-    bool, typer.Option("--with-artists", help="Delete its artists, and their albums and tracks of nobody else, too.")
+    bool, flag("Delete its artists, and their albums and tracks of nobody else, too.", "--with-artists")
 ]
 ArtistsTo = Annotated[str | None, option("EMAIL", "The account that manages its artists from then on.", "--artists-to")]
 STAYS = "Its plays stay in all figures, for a listener without a name. There is no undo."
@@ -87,12 +87,7 @@ def delete(
 @listener_app.command()
 def erase(
     session: Session,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="KEY", help="The listener, as API clients and imports name it in plays.", show_default=False
-        ),
-    ],
+    name: Annotated[str, argument("KEY", "The listener, as API clients and imports name it in plays.")],
     yes: Yes = False,
 ) -> None:
     """Replace the name of a listener by a random one. Its plays and all figures stay.

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli import meta_files, periods, progress, reporting, verifying
-from musicsvc.cli.options import FileCommand, Out, group, option, row_option
+from musicsvc.cli.options import FileCommand, Out, flag, group, option, row_option
 from musicsvc.cli.output_file import STDOUT, echo_written, folder_of, open_output
 from musicsvc.cli.session import Session, once
 from musicsvc.reports import tables
@@ -36,7 +36,7 @@ Format = Annotated[
     option("FORMAT", f"{', '.join(FORMATS)}; default: the suffix of the output file, or csv.", "--format"),
 ]
 Artist = Annotated[int | None, row_option("artist", "Only tracks and albums with this artist.", "--artist")]
-Bom = Annotated[bool, typer.Option("--bom", help="Begin a CSV file with a byte order mark, as Excel needs it.")]
+Bom = Annotated[bool, flag("Begin a CSV file with a byte order mark, as Excel needs it.", "--bom")]
 User = Annotated[str | None, option("EMAIL", "Only artists managed by this account; default: all.")]
 Paper = Annotated[Literal["a4", "letter"] | None, option("PAPER", "a4 or letter; only for PDF. Default: a4.")]
 ReportFormat = Annotated[

@@ -16,7 +16,7 @@ import typer
 
 from musicsvc import config, networks
 from musicsvc.cli import output
-from musicsvc.cli.options import option, show_examples
+from musicsvc.cli.options import flag, option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.clock import SECOND, UNITS, Clock
 from musicsvc.errors import Failure
@@ -57,7 +57,7 @@ def healthcheck(
     session: Session,
     url: Url = None,
     timeout: Timeout = "2s",  # type: ignore[assignment]  # parsed like a value
-    ready: Annotated[bool, typer.Option("--ready", help="Also check the database: ask /readyz, not /healthz.")] = False,
+    ready: Annotated[bool, flag("Also check the database: ask /readyz, not /healthz.", "--ready")] = False,
 ) -> None:
     """Ask a running server whether it is well. The exit code is 0 if it is, else 1.
 

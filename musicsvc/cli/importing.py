@@ -14,7 +14,7 @@ from typing import IO, Annotated, Any, Literal
 import typer
 
 from musicsvc.cli import import_run, imports, twins
-from musicsvc.cli.options import FileCommand, Out, group, option
+from musicsvc.cli.options import FileCommand, Out, argument, flag, group, option
 from musicsvc.cli.output_file import STDOUT, echo_written, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -33,11 +33,8 @@ app = group(
 app.command("list")(imports.list_)
 app.command()(imports.undo)
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - is stdin.", show_default=False)]
-Pairs = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="COLUMN=FIELD", help="More columns to map, as in --map.", show_default=False),
-]
+File = Annotated[Path, argument("FILE", "The file to import; - is stdin.")]
+Pairs = Annotated[list[str] | None, argument("COLUMN=FIELD", "More columns to map, as in --map.")]
 Format = Annotated[
     Literal["csv", "jsonl", "parquet", "xlsx", "xls", "ods"] | None,
     option("FORMAT", "csv, jsonl, parquet, xlsx, xls or ods; default: as the file says.", "--format"),
@@ -71,16 +68,15 @@ Divide = Annotated[
 ]
 Artist = Annotated[str | None, option("NAME", "The artist of tracks that name none.")]
 Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="Import nothing unless every row and every cell of a known column can be imported."),
+    bool, flag("Import nothing unless every row and every cell of a known column can be imported.", "--strict")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the result without writing anything.")]
+DryRun = Annotated[bool, flag("Show the result without writing anything.", "--dry-run")]
 Manager = Annotated[str | None, option("EMAIL", "The account that manages what is new.", "--user", "--manager")]
 Owner = Annotated[str | None, option("EMAIL", "The owner of the playlists.", "--user", "--manager")]
 Refused = Annotated[Path | None, option("FILE.csv", "Write refused rows to FILE.csv.", "--refused")]
-Public = Annotated[bool, typer.Option("--public", help="Make new playlists public.")]
-CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Create missing accounts.")]
-MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Create missing artists and tracks.")]
+Public = Annotated[bool, flag("Make new playlists public.", "--public")]
+CreateMissing = Annotated[bool, flag("Create missing accounts.", "--create-missing")]
+MakeTracks = Annotated[bool, flag("Create missing artists and tracks.", "--create-missing")]
 Listener = Annotated[str | None, option("NAME", "The listener of plays that name none.")]
 
 

@@ -15,8 +15,6 @@ from musicsvc.cli.session import Session
 from musicsvc.wording import explain_validation
 
 LARGEST_ID = 2**53 - 1  # as in the API
-PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 TIME_HELP = "A time (2026-01-31T12:00:00Z), or an age (90s, 15m, 2h, 7d)."
 
 
@@ -129,6 +127,16 @@ def option(metavar: str, help_text: str, *names: str, **settings: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=help_text, **settings)
 
 
+def flag(help_text: str, *names: str) -> Any:
+    """Return a Typer option without a value, which is true if it is given."""
+    return typer.Option(*names, help=help_text)
+
+
+def argument(metavar: str, help_text: str, **settings: Any) -> Any:
+    """Return a Typer argument whose help does not show the default."""
+    return typer.Argument(metavar=metavar, help=help_text, show_default=False, **settings)
+
+
 def refuse(problems: Mapping[str, str | None]) -> None:
     """Raise BadParameter for the first option or argument with a problem, found without the database."""
     for hint, problem in problems.items():
@@ -138,7 +146,7 @@ def refuse(problems: Mapping[str, str | None]) -> None:
 
 def account_argument(metavar: str, help_text: str) -> Any:
     """Return a Typer argument that names an account. The option `--user` can be used instead."""
-    return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=_account)
+    return argument(metavar, help_text, callback=_account)
 
 
 def _account(context: typer.Context, email: str) -> str:
@@ -155,7 +163,7 @@ def one_account(session: Session, email: str) -> str:
 
 def identifier(noun: str) -> Any:
     """Return a Typer argument for an id. `noun`: the kind of object, such as `track`, for the help text."""
-    return typer.Argument(metavar="ID", min=1, max=LARGEST_ID, help=f"The {noun}'s id.", show_default=False)
+    return argument("ID", f"The {noun}'s id.", min=1, max=LARGEST_ID)
 
 
 def row(noun: str, metavar: str = "ID", which: str = "") -> Any:
@@ -164,9 +172,7 @@ def row(noun: str, metavar: str = "ID", which: str = "") -> Any:
     `noun`: one of these words, or an empty text for that of the argument KIND. `which`: the words for the help text.
     """
     help_text = f"The {which or noun}'s id, or its name if no other {noun} has it." if noun else "Its id, or its name."
-    return typer.Argument(
-        metavar=metavar, help=help_text, show_default=False, parser=_as_typed, callback=_find_ids(noun)
-    )
+    return argument(metavar, help_text, parser=_as_typed, callback=_find_ids(noun))
 
 
 def row_option(noun: str, help_text: str, *names: str, metavar: str = "ID") -> Any:
@@ -212,6 +218,8 @@ def search_option(fields: str) -> Any:
     return option("TEXT", f"Only rows with TEXT in {fields}, ignoring case and accents.")
 
 
+PasswordStdin = Annotated[bool, flag("Read the password from stdin.", "--password-stdin")]
+Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
 TokenId = Annotated[int, identifier("token")]
 Email = Annotated[str, account_argument("EMAIL", "The email address of the account.")]
 Limit = Annotated[int | None, option("N", "Only the newest N rows.", min=1, max=1_000_000)]

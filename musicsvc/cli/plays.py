@@ -11,7 +11,7 @@ import typer
 
 from musicsvc.cli import dumping, output, progress, recounting
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.options import TIME_HELP, Email, Yes, group, option, row_option
+from musicsvc.cli.options import TIME_HELP, Email, Yes, flag, group, option, row_option
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server.shapes import envelope
@@ -42,7 +42,7 @@ app = group(
 def recount(
     session: Session,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Only compare; exit with 1 if counts differ.")] = False,
+    check: Annotated[bool, flag("Only compare; exit with 1 if counts differ.", "--check")] = False,
     folder: Dumped = None,
     options: recounting.Options,
 ) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from musicsvc.cli import output, periods
 from musicsvc.cli.insights import Kind
-from musicsvc.cli.options import LARGEST_ID, option
+from musicsvc.cli.options import LARGEST_ID, flag, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import NotFound
@@ -50,8 +50,7 @@ Ids = Annotated[
     list[int] | None, option("ID", "Only the one with this id; may be repeated.", "--id", min=1, max=LARGEST_ID)
 ]
 Compare = Annotated[
-    bool,
-    typer.Option("--compare", help="List differences from the figures of this database; exit with 1 if there are any."),
+    bool, flag("List differences from the figures of this database; exit with 1 if there are any.", "--compare")
 ]
 
 

@@ -17,7 +17,7 @@ import typer
 
 from musicsvc import curl
 from musicsvc.cli import output
-from musicsvc.cli.options import option, show_examples
+from musicsvc.cli.options import argument, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.secret_input import read_stdin
 from musicsvc.cli.session import Session
@@ -63,7 +63,7 @@ def _tiers(text: str | None) -> Sequence[str]:
     return [name for name in TIERS if name in names]
 
 
-Word = Annotated[str, typer.Argument(metavar="METHOD", help="Default: GET, or POST with --data.", show_default=False)]
+Word = Annotated[str, argument("METHOD", "Default: GET, or POST with --data.")]
 PathArgument = Annotated[
     str | None, typer.Argument(metavar="PATH", help="Such as /api/v1/albums?perPage=2.", callback=_path)
 ]

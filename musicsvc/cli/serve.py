@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc import config, permissions
-from musicsvc.cli.options import FileCommand, option, show_examples
+from musicsvc.cli.options import FileCommand, flag, option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, NoDatabase, Unavailable
 from musicsvc.server import serving
@@ -42,17 +42,17 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     workers: Annotated[int | None, option("N", "Worker processes, 1 to 64 [default: 1].", min=1, max=64)] = None,
     tls_cert: Annotated[Path | None, option("FILE", "TLS certificate chain (PEM).")] = None,
     tls_key: Annotated[Path | None, option("FILE", "Private key of the certificate (PEM).")] = None,
-    init: Annotated[bool, typer.Option("--init", help=INIT)] = False,
+    init: Annotated[bool, flag(INIT, "--init")] = False,
     wait_for_database: Annotated[
         float | None, option("SECONDS", "Wait so long for the database to accept connections [default: 0].", min=0)
     ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Serve sample data in a temporary database.")] = False,
+    demo: Annotated[bool, flag("Serve sample data in a temporary database.", "--demo")] = False,
     now: Annotated[str | None, option("TIME", "Start of the demo's clock, such as 2026-01-31T12:00:00Z.")] = None,
     speed: Annotated[
         float | None, option("FACTOR", "Speed of the demo's clock; 60: one hour a minute.", min=0, max=1e9)
     ] = None,
     world: Annotated[World | None, option("WORLD", WORLDS)] = None,
-    score: Annotated[bool, typer.Option("--score", help=SCORE)] = False,
+    score: Annotated[bool, flag(SCORE, "--score")] = False,
     junit: Annotated[Path | None, option("FILE", JUNIT)] = None,
 ) -> None:
     """Serve the API and its pages."""

@@ -10,7 +10,7 @@ import typer
 
 from musicsvc import config
 from musicsvc.cli import deleting, output, secret_input
-from musicsvc.cli.options import Email, FileCommand, Limit, PasswordStdin, group, option, refuse, search_option
+from musicsvc.cli.options import Email, FileCommand, Limit, PasswordStdin, flag, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import isoformat
@@ -62,7 +62,7 @@ def create(
     email: Email = "",
     display_name: Annotated[str | None, option("NAME", "Default: the part of EMAIL before the @.")] = None,
     password_stdin: PasswordStdin = False,
-    admin: Annotated[bool, typer.Option("--admin", help="Make the account an administrator of the service.")] = False,
+    admin: Annotated[bool, flag("Make the account an administrator of the service.", "--admin")] = False,
 ) -> None:
     """Create an account. Without --password-stdin, print a one-time link to set its password."""
     _refuse("EMAIL", email, display_name)

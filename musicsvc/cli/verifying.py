@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli import meta_files, output
+from musicsvc.cli.options import argument
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse
 from musicsvc.errors import Failure
@@ -30,9 +31,7 @@ ALL = "all"  # the row of a difference between checksums
 
 def verify(
     session: Session,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="An export file, with its FILE.meta.json.", show_default=False)
-    ],
+    file: Annotated[Path, argument("FILE", "An export file, with its FILE.meta.json.")],
 ) -> None:
     """Recompute the rows of an export file, and list the differences. Exit code 1 if there are any."""
     meta = meta_files.read(file)
