@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import option, show_examples
+from musicsvc.cli.options import flag, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.store.seeding import fixtures, synthetic, world
@@ -37,7 +36,7 @@ def seed(
         int | None, option("N", "The same number gives the same synthetic catalog; default: 1. Needs --scale.")
     ] = None,
     accounts: Annotated[
-        bool, typer.Option("--accounts", help="Give new accounts of the sample data API access and valid tokens.")
+        bool, flag("Give new accounts of the sample data API access and valid tokens.", "--accounts")
     ] = False,
 ) -> None:
     """Add the sample data of the demo, or a synthetic catalog of any size. Safe to repeat."""
@@ -67,10 +66,9 @@ def _add_fixtures(session: Session, *, rights: bool) -> JSON:
             session.echo(f"Warning: {warning}")
         created: world.FixtureSummary = store.write(lambda: fixtures.load(now=now, rights=rights)).result()
         plays = store.write(lambda: seeded_plays.load(now=now)).result()
-    counts = {key: number for key, number in asdict(created).items() if key != "tokens"}
-    return counts | {"tokens": len(created.tokens), "plays": plays}
+    return {**created, "tokens": len(created.tokens), "plays": plays}
 
 
 def _add_synthetic(session: Session, scale: float, random_seed: int) -> JSON:
     with session.store() as store, progress.bar(session, "tracks") as on_progress:
-        return asdict(synthetic.create(store, scale, random_seed, on_progress=on_progress))
+        return synthetic.create(store, scale, random_seed, on_progress=on_progress)._asdict()

@@ -211,7 +211,7 @@ def test_a_migration_that_would_fail_is_reported_and_nothing_is_left(
     assert done.stderr == "Error: The database cannot be upgraded: no such table: nowhere. Nothing was changed.\n"
     file = Path(store_url.removeprefix("sqlite:///"))
     assert [*(file.parent / "backups").iterdir()] == []
-    assert len(json.loads(run("track", "list", "--json").stdout)) == sample.made.tracks
+    assert len(json.loads(run("track", "list", "--json").stdout)) == sample.made["tracks"]
 
 
 @sqlite

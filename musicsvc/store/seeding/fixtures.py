@@ -91,7 +91,7 @@ def _account(entry: Entry, world: World) -> User:
     found = users.find_by_email(entry["email"])
     if found is not None:
         return found
-    world.created.accounts += 1
+    world.created["accounts"] += 1
     user = users.create(
         entry["email"],
         display_name=entry["display_name"],
@@ -138,7 +138,7 @@ def _artist(entry: Entry, world: World) -> Artist:
     )
     if found is not None:
         return found
-    world.created.artists += 1
+    world.created["artists"] += 1
     values = columns(entry, Artist) | {"manager": manager, "created_at": world.now}
     created: Artist = Artist.create(**values)
     return created
@@ -149,7 +149,7 @@ def _album(entry: Entry, world: World) -> int:
     found: Album | None = Album.get_or_none(**identity)
     if found is not None:
         return int(found.id)
-    world.created.albums += 1
+    world.created["albums"] += 1
     album_id = Album.create(**columns(entry, Album), **identity, created_at=world.now).id
     bulk.link(AlbumArtist, album_id, [world.artists[key].id for key in entry["artists"]])
     bulk.link(AlbumTag, album_id, genres.ensure_tags(entry.get("tags", [])).values())
@@ -163,7 +163,7 @@ def _track(entry: Entry, world: World) -> bool:
     if found is not None:
         world.tracks[entry["key"]] = int(found.id)
         return False
-    world.created.tracks += 1
+    world.created["tracks"] += 1
     values = columns(entry, Track)
     others = {"key": entry.get("key_name"), "album": world.albums.get(entry.get("album", ""))}
     track_id = Track.create(**values | others | identity, created_at=world.now).id
@@ -182,7 +182,7 @@ def _identity(entry: Entry, world: World) -> Entry:
 def _thread(entries: list[Entry], world: World, track_id: int, parent: Comment | None = None) -> None:
     """Create comments on a track from `entries`, each followed by its replies. `parent` is the comment replied to."""
     for entry in sorted(entries, key=lambda entry: (entry.get("position", 0), -entry["days_ago"])):
-        world.created.comments += 1
+        world.created["comments"] += 1
         comment = Comment.create(
             track=track_id,
             user=world.accounts[entry["by"]].id,
@@ -191,7 +191,7 @@ def _thread(entries: list[Entry], world: World, track_id: int, parent: Comment |
             position=parent.position if parent else entry["position"],
             depth=parent.depth + 1 if parent else 0,
             deleted=entry.get("deleted", False),
-            place=world.created.comments * GAP,
+            place=world.created["comments"] * GAP,
             created_at=world.now - entry["days_ago"] * DAY,
         )
         _thread(entry.get("replies", []), world, track_id, comment)

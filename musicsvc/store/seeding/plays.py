@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.models import Track
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, ingest, periods
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.seeding.world import PREFIX
@@ -61,7 +62,7 @@ def _oldest(day: int) -> int:
     return day // NEWCOMER
 
 
-def _day(track: FixtureTrack, day: int, audience: Mapping[int, int]) -> Iterator[ingest.PlayRow]:
+def _day(track: FixtureTrack, day: int, audience: Mapping[int, int]) -> Iterator[PlayRow]:
     """Yield a track's random plays on a day: more on weekends, in some seasons, and for tracks with a low `place`."""
     chance = random.Random(f"{track.place} {day}")  # noqa: S311 - plays must be reproducible
     phase = APART * track.place
@@ -76,7 +77,7 @@ def _day(track: FixtureTrack, day: int, audience: Mapping[int, int]) -> Iterator
         yield _play(track, day * DAY + chance.randrange(86_400) * SECOND, audience, chance)
 
 
-def _live(track: FixtureTrack, audience: Mapping[int, int], now: int) -> Iterator[ingest.PlayRow]:
+def _live(track: FixtureTrack, audience: Mapping[int, int], now: int) -> Iterator[PlayRow]:
     """Yield evenly spaced plays of the last hour for the top tracks, so that they have current listeners."""
     if track.place < LIVE_TRACKS:
         every = LIVE * 3**track.place
@@ -84,9 +85,9 @@ def _live(track: FixtureTrack, audience: Mapping[int, int], now: int) -> Iterato
             yield _play(track, at, audience, random.Random(f"{track.place} {at}"))  # noqa: S311 - the same
 
 
-def _play(track: FixtureTrack, played_at: int, audience: Mapping[int, int], chance: random.Random) -> ingest.PlayRow:
+def _play(track: FixtureTrack, played_at: int, audience: Mapping[int, int], chance: random.Random) -> PlayRow:
     number = _oldest(periods.day_of(played_at)) + int(AUDIENCE * chance.random() ** 2)
-    return ingest.PlayRow(
+    return PlayRow(
         slot=played_at // periods.SLOT,
         track=track.id,
         listener=audience[number],

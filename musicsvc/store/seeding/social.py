@@ -1,6 +1,7 @@
 """Load what `fixtures/social.toml` has: playlists, follows, likes, conversations and notification settings."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows, tokens
@@ -28,8 +29,8 @@ def load(entries: Entries, world: World) -> None:
     for kind, create in (
         ("playlist", _playlist),
         ("follow", _follow),
-        ("like", _like),
-        ("repost", _repost),
+        ("like", partial(_add_missing, TrackLike, "likes")),
+        ("repost", partial(_add_missing, TrackRepost, "reposts")),
         ("collection", _collection),
         ("conversation", _conversation),
         ("device", _device),
@@ -55,7 +56,7 @@ def _playlist(entry: Entry, world: World) -> None:
     identity = {"external_id": PREFIX + entry["key"], "owner": world.accounts[entry["owner"]].id}
     if Playlist.get_or_none(**identity) is not None:
         return
-    world.created.playlists += 1
+    world.created["playlists"] += 1
     values = columns(entry, Playlist) | identity
     playlist_id = Playlist.create(**values, created_at=_at(entry, world)).id
     for added in entry.get("tracks", []):
@@ -66,7 +67,7 @@ def _playlist(entry: Entry, world: World) -> None:
 
 
 def _invitation(playlist_id: int, entry: Entry, world: World) -> None:
-    world.created.invitations += 1
+    world.created["invitations"] += 1
     sent = _at(entry, world)
     PlaylistInvite.create(
         playlist=playlist_id,
@@ -83,32 +84,24 @@ def _follow(entry: Entry, world: World) -> None:
     for key in entry["accounts"]:
         user_id = world.accounts[key].id
         if Follow.get_or_none(follower=by.user_id, followed=user_id) is None:
-            world.created.follows += 1
+            world.created["follows"] += 1
             follows.follow(user_id, now=_at(entry, world), actor=by)
 
 
-def _like(entry: Entry, world: World) -> None:
-    world.created.likes += _add_missing(TrackLike, entry, world)
-
-
-def _repost(entry: Entry, world: World) -> None:
-    world.created.reposts += _add_missing(TrackRepost, entry, world)
-
-
-def _add_missing(kind: likes.Kind, entry: Entry, world: World) -> int:
-    """Create those likes or reposts of the entry that the database lacks. Return the number of created ones."""
+def _add_missing(kind: likes.Kind, name: str, entry: Entry, world: World) -> None:
+    """Create those likes or reposts of the entry that the database lacks."""
     by = _caller(entry["by"], world)
     new = [each for each in _tracks(entry["tracks"], world) if kind.get_or_none(track=each, user=by.user_id) is None]
     for track_id in new:
         likes.add(kind, track_id, now=_at(entry, world), actor=by)
-    return len(new)
+    world.created[name] += len(new)
 
 
 def _collection(entry: Entry, world: World) -> None:
     by = _caller(entry["by"], world)
     if Collection.select().where(Collection.user == by.user_id, Collection.name == entry["name"]).exists():
         return
-    world.created.collections += 1
+    world.created["collections"] += 1
     track_ids = _tracks(entry.get("tracks", []), world)
     collections.create(entry["name"], entry.get("description"), track_ids, now=_at(entry, world), actor=by)
 
@@ -117,10 +110,10 @@ def _conversation(entry: Entry, world: World) -> None:
     people = {world.accounts[key].id for key in entry["between"]}
     if _have_conversation(people):
         return
-    world.created.conversations += 1
+    world.created["conversations"] += 1
     conversation = messages.create(people, now=_at(entry, world), actor=_caller(entry["between"][0], world))
     for message in entry.get("messages", []):
-        world.created.messages += 1
+        world.created["messages"] += 1
         messages.send(conversation.id, message["text"], now=_at(message, world), actor=_caller(message["by"], world))
 
 
@@ -136,7 +129,7 @@ def _have_conversation(people: set[int]) -> bool:
 
 def _device(entry: Entry, world: World) -> None:
     if Device.get_or_none(token=entry["token"]) is None:
-        world.created.devices += 1
+        world.created["devices"] += 1
         by = _caller(entry["by"], world)
         name = entry.get("device_name")
         notifications.register_device(entry["token"], entry["platform"], name, now=_at(entry, world), actor=by)
@@ -145,5 +138,5 @@ def _device(entry: Entry, world: World) -> None:
 def _choice(entry: Entry, world: World) -> None:
     user_id = world.accounts[entry["by"]].id
     if NotificationChoice.get_or_none(user=user_id, notif_id=entry["notif_id"]) is None:
-        world.created.choices += 1
+        world.created["choices"] += 1
         notifications.update_choices(user_id, [(entry["notif_id"], entry["channels"])])

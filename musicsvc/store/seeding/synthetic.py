@@ -11,11 +11,13 @@ from datetime import date, timedelta
 from functools import partial
 from itertools import accumulate, count, islice, pairwise
 from math import floor
-from typing import Any
+from operator import add
+from typing import Any, NamedTuple
 
 from musicsvc.clock import MINUTE, parse
 from musicsvc.errors import Invalid
 from musicsvc.store.catalog import genres
+from musicsvc.store.catalog.fields import CHOICES
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
@@ -29,10 +31,8 @@ BEGIN = parse("2025-01-01T00:00:00Z")
 EARLIEST = date(1960, 1, 1)
 DAYS = 24_000
 SLOWEST = 60
-SCALES = ("Major", "Minor")
-KEYS = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B", None)
-LICENCES = ("non_exclusive_only", "both", "exclusive_only")
-EXCLUSIVE = ("available", "not_available", "sold")
+KEYS = (*CHOICES["key"], None)
+LICENCES = CHOICES["licensing"]
 FINGERPRINTS = ("completed", "completed", "completed", "pending", "processing", "failed")
 TITLES = (("qualities", "things"), ("verbs", "the", "things"), ("things", "links", "things"), ("things",))
 
@@ -41,16 +41,10 @@ TABLES = (Artist, Album, Track, AlbumArtist, TrackArtist, TrackGenre, TrackTag)
 Words = dict[str, tuple[str, ...]]
 
 
-@dataclass(slots=True)
-class SyntheticSummary:
+class SyntheticSummary(NamedTuple):
     artists: int = 0
     albums: int = 0
     tracks: int = 0
-
-    def add(self, other: SyntheticSummary) -> None:
-        self.artists += other.artists
-        self.albums += other.albums
-        self.tracks += other.tracks
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +70,7 @@ def create(
         raise Invalid({"scale": BAD_SCALE})
     summary, total, words = SyntheticSummary(), max(1, round(TRACKS * scale)), _words()
     for block in _blocks(scale, random_seed):
-        summary.add(store.write(partial(_fill, block, words)).result())
+        summary = SyntheticSummary(*map(add, summary, store.write(partial(_fill, block, words)).result()))
         on_progress(block.first_track + sum(block.tracks), total)
     return summary
 
@@ -187,7 +181,7 @@ class _Writer:
             "duration": int(self.chance.lognormvariate(12.2, 0.35)),  # milliseconds, around three and a half minutes
             "bpm": SLOWEST + self._below(120),
             "key": self._one(KEYS),
-            "scale": self._one(SCALES),
+            "scale": self._one(CHOICES["scale"]),
             "fingerprint_status": self._one(FINGERPRINTS),
             "name": self._title(),
         }
@@ -201,7 +195,7 @@ class _Writer:
         names = ("price", "licensing_type", "exclusive_status", "exclusive_price")
         if not self._in(30):
             return dict(zip(names, (None, LICENCES[0], "not_available", None), strict=True))
-        price, licence, status = self._below(60) + 0.99, self._one(LICENCES), self._one(EXCLUSIVE)
+        price, licence, status = self._below(60) + 0.99, self._one(LICENCES), self._one(CHOICES["availability"])
         return dict(zip(names, (price, licence, status, float(200 + self._below(2000))), strict=True))
 
     def _links(self, track_id: int, artist_id: int) -> None:

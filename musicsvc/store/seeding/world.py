@@ -1,5 +1,6 @@
 """The state while fixtures are loaded: the rows created or found so far, by their keys in the fixture files."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,31 +10,21 @@ from peewee import Field, Model
 from musicsvc.store.models import Artist, User
 
 PREFIX = "fixture:"  # of external ids
+KINDS = (
+    *("accounts", "artists", "albums", "tracks", "comments", "playlists", "invitations", "follows", "likes", "reposts"),
+    *("collections", "conversations", "messages", "devices", "choices"),
+)
 
 Entry = dict[str, Any]
 Entries = Mapping[str, Sequence[Entry]]  # by kind, such as `artist`
 
 
-@dataclass(slots=True)
-class FixtureSummary:
-    """The numbers of created rows. `tokens` has the created API tokens by key in `accounts.toml`."""
+class FixtureSummary(Counter[str]):
+    """The numbers of created rows by kind, and the created API tokens by key in `accounts.toml`."""
 
-    accounts: int = 0
-    artists: int = 0
-    albums: int = 0
-    tracks: int = 0
-    comments: int = 0
-    playlists: int = 0
-    invitations: int = 0
-    follows: int = 0
-    likes: int = 0
-    reposts: int = 0
-    collections: int = 0
-    conversations: int = 0
-    messages: int = 0
-    devices: int = 0
-    choices: int = 0
-    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+    def __init__(self, **created: int) -> None:
+        super().__init__(dict.fromkeys(KINDS, 0) | created)
+        self.tokens: dict[str, str] = {}
 
 
 @dataclass(slots=True)

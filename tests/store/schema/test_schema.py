@@ -52,7 +52,7 @@ def test_an_upgrade_changes_the_tables_and_keeps_the_rows(sample: Sample, store_
         albums = store.read(lambda: fetch(upgrades.ALBUM_MOODS)).result()
         assert {mood.removeprefix("mood of ") == name for name, mood in albums} == {True}
         assert store.read(schema.damage).result() == []
-    assert len(tracks) == sample.made.tracks
+    assert len(tracks) == sample.made["tracks"]
     assert reported == sorted(reported)
     steps = [each / len(tracks) for each in range(len(tracks))]
     assert [done for done, _ in reported] == [0.0, *steps, 1.0, 2.0]
