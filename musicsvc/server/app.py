@@ -198,7 +198,7 @@ class App:
         await asyncio.to_thread(scratch.remove_leftovers, self._temporary)
         self._acceptor = Acceptor(listener, self._server, slots, tls, server.handshake_timeout)
         if self._demo is not None:
-            self._demo.attach(asyncio.get_running_loop(), self)
+            self._demo.attach(asyncio.get_running_loop(), self.advanced, self.restored)
         self._acceptor.open()
         for job in (*self._jobs, *self._long_jobs):
             job.start()
@@ -252,7 +252,7 @@ class App:
         await asyncio.gather(*stopping)
         await asyncio.to_thread(self.end_work)
         if self._demo is not None:
-            self._demo.stopped()
+            self._demo.end_card()
 
     def end_work(self) -> None:
         """Wait for the slow work that runs, and end the processes that draw. Call it on a thread."""

@@ -1,10 +1,10 @@
 """One request: its record for the activity log, metrics and rate limits, and the exchange that its stages share."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 from aiohttp.web import BaseRequest
 
@@ -84,11 +84,8 @@ class Call:
         return f"account {self.account_id}" if self.token_holder else client_network(self.address)
 
 
-class Observer(Protocol):
-    """A function that is called on the event loop with each completed call."""
-
-    def __call__(self, call: Call) -> None:
-        """Record the call. Implementations must neither block nor raise."""
+# A function that is called on the event loop with each completed call, and must neither block nor raise.
+Observer = Callable[[Call], None]
 
 
 @dataclass(slots=True)

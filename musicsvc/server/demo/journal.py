@@ -2,10 +2,10 @@
 
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from musicsvc import curl
 from musicsvc.server.demo.faults import Injection
@@ -91,26 +91,20 @@ class Contents(NamedTuple):
     response: bytes | None
 
 
-class Watcher(Protocol):
-    """Watches the requests. It is called on the event loop or a thread, and must neither block nor raise."""
-
-    def ended(self, entry: Entry, contents: Contents) -> None:
-        """Note a request that has ended."""
-
-    def restarted(self) -> None:
-        """Note that the demo was reset: numbers begin with 1 again."""
-
-
 class Journal:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
         self._last = 0
-        self._watchers: list[Watcher] = []
+        self._ended: Callable[[Entry, Contents], None] = lambda *_: None
+        self._restarted: Callable[[], None] = lambda: None
 
-    def watch(self, watcher: Watcher) -> None:
-        """Pass each request that ends from now on to the watcher."""
-        self._watchers.append(watcher)
+    def watch(self, ended: Callable[[Entry, Contents], None], restarted: Callable[[], None]) -> None:
+        """Let `ended` note each request that ends from now on, and `restarted` that numbers begin with 1 again.
+
+        They are called on the event loop or a thread, and must neither block nor raise.
+        """
+        self._ended, self._restarted = ended, restarted
 
     def add(self, contents: Contents, **fields: Any) -> None:
         """Add a request that has ended. `fields`: those of its entry, but for the number."""
@@ -118,8 +112,7 @@ class Journal:
             self._last += 1
             entry = Entry(number=self._last, **fields)
             self._entries.append(entry)
-        for watcher in self._watchers:
-            watcher.ended(entry, contents)
+        self._ended(entry, contents)
 
     def list(self, since: int = 0) -> Sequence[Entry]:
         """Return the entries with a higher number than `since`, newest first."""
@@ -136,5 +129,4 @@ class Journal:
         with self._lock:
             self._entries.clear()
             self._last = 0
-        for watcher in self._watchers:
-            watcher.restarted()
+        self._restarted()

@@ -8,7 +8,7 @@ thread that these parts need.
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from musicsvc.clock import LAST, CalendarClock, MovableClock, isoformat
 from musicsvc.errors import Invalid
@@ -35,14 +35,7 @@ ON_PURPOSE = (
 )
 
 
-class Follower(Protocol):
-    """The parts of a server that depend on the demo's time and data."""
-
-    async def advanced(self) -> None:
-        """Follow the clock, which was moved forward."""
-
-    async def restored(self, now: int) -> None:
-        """Follow the database and the clock, which were set back to the time `now`."""
+Work = Coroutine[Any, Any, None]
 
 
 class DemoState:
@@ -53,10 +46,9 @@ class DemoState:
         self.rules = Rules()
         self.journal = Journal()
         self.card: Card | None = None
-        self._end_card: Callable[[], None] = lambda: None
-        self._snapshots = Snapshots(database)
+        self.end_card: Callable[[], None] = lambda: None
+        self.snapshots = Snapshots(database)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._follower: Follower | None = None
 
     @property
     def sources(self) -> dict[str, Any]:
@@ -65,29 +57,29 @@ class DemoState:
 
     def begin(self, now: int) -> None:
         """Save the database and the time `now`, to which `reset` goes back. Call this before the server starts."""
-        self._snapshots.save(START, now)
+        self.snapshots.save(START, now)
 
-    def attach(self, loop: asyncio.AbstractEventLoop, follower: Follower) -> None:
-        self._loop, self._follower = loop, follower
+    def attach(
+        self, loop: asyncio.AbstractEventLoop, advanced: Callable[[], Work], restored: Callable[[int], Work]
+    ) -> None:
+        """Let a server follow the clock when it is moved forward, or set back with the database to a time."""
+        self._loop, self._advanced, self._restored = loop, advanced, restored
 
     def score(self, card: Card, end: Callable[[], None]) -> None:
         """Keep a report card of the clients. `end` is called when the server has stopped."""
-        self.card, self._end_card = card, end
-        self.journal.watch(card)
+        self.card, self.end_card = card, end
+        self.journal.watch(card.ended, card.restarted)
         self._add_rules()
 
     def _add_rules(self) -> None:
         for rule in OCCASIONS if self.card is not None else ():
             self.rules.add(**rule)
 
-    def stopped(self) -> None:
-        self._end_card()
-
     def advance(self, microseconds: int) -> None:
         """Move the clock forward. Raises Invalid if it would move beyond its end."""
         self._require_possible("advance", self.clock.now() + microseconds)
         self.clock.advance(microseconds)
-        self._follow(lambda follower: follower.advanced())
+        self._follow()
 
     def move_to(self, instant: int) -> None:
         """Move the clock forward to an instant. Raises Invalid if that is in the past, or beyond its end."""
@@ -95,29 +87,20 @@ class DemoState:
             raise Invalid({"to": PAST.format(isoformat(now))})
         self._require_possible("to", instant)
         self.clock.set(instant)
-        self._follow(lambda follower: follower.advanced())
+        self._follow()
 
     @staticmethod
     def _require_possible(field: str, instant: int) -> None:
         if instant >= LAST:
             raise Invalid({field: TOO_LATE})
 
-    def save(self, name: str) -> Snapshot:
-        return self._snapshots.save(name, self.clock.now())
-
-    def snapshots(self) -> Sequence[Snapshot]:
-        return self._snapshots.list()
-
-    def delete(self, name: str) -> None:
-        self._snapshots.delete(name)
-
     def restore(self, name: str) -> Snapshot:
         """Go back to the data and the time of a snapshot. Raises NotFound if there is none with this name."""
-        snapshot = self._snapshots.restore(name)
+        snapshot = self.snapshots.restore(name)
         self.clock.set(snapshot.now)
         if self.card is not None:
             self.card.forget()
-        self._follow(lambda follower: follower.restored(snapshot.now))
+        self._follow(restored=snapshot.now)
         return snapshot
 
     def reset(self) -> None:
@@ -127,7 +110,8 @@ class DemoState:
         self.journal.restart()
         self._add_rules()
 
-    def _follow(self, follow: Callable[[Follower], Coroutine[Any, Any, None]]) -> None:
-        """Let the server follow, and wait for that."""
-        if self._loop is not None and self._follower is not None:
-            asyncio.run_coroutine_threadsafe(follow(self._follower), self._loop).result()
+    def _follow(self, restored: int | None = None) -> None:
+        """Let the server follow, and wait for that. `restored`: the time to which clock and database were set back."""
+        if self._loop is not None:
+            work = self._advanced() if restored is None else self._restored(restored)
+            asyncio.run_coroutine_threadsafe(work, self._loop).result()

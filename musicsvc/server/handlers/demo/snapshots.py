@@ -13,7 +13,7 @@ NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 
 def index(demo: DemoState) -> JSON:
     """List the snapshots, oldest first."""
-    return ok(snapshots=[_shape(snapshot) for snapshot in demo.snapshots()])
+    return ok(snapshots=[_shape(snapshot) for snapshot in demo.snapshots.list()])
 
 
 def create(name: str, demo: DemoState) -> JSON:
@@ -23,7 +23,7 @@ def create(name: str, demo: DemoState) -> JSON:
     """
     if not NAME.fullmatch(name):
         raise Invalid({"name": "Must have 1 to 64 of the characters A-Z a-z 0-9 . _ -"})
-    return ok(snapshot=_shape(demo.save(name)))
+    return ok(snapshot=_shape(demo.snapshots.save(name, demo.clock.now())))
 
 
 def restore(name: str, demo: DemoState) -> JSON:
@@ -33,7 +33,7 @@ def restore(name: str, demo: DemoState) -> JSON:
 
 def delete(name: str, demo: DemoState) -> JSON:
     """Delete a snapshot."""
-    demo.delete(name)
+    demo.snapshots.delete(name)
     return ok()
 
 
