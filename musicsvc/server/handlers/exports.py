@@ -9,7 +9,7 @@ from musicsvc.reports.formats import FORMATS
 from musicsvc.server.responses.drawer import Drawer
 from musicsvc.server.schemas.exports import ExportIn, ReportIn, ScopeIn
 from musicsvc.server.shapes import exports as shapes
-from musicsvc.server.shapes.envelope import JSON, Download, success
+from musicsvc.server.shapes.envelope import JSON, Download, as_file, success
 from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.insights import export_rows, overview
@@ -42,7 +42,7 @@ def export_table(format_id: str, *, attachment: bool = False) -> Callable[[Expor
         days = history.adapt(body.window(now))
         scope = body.scope(caller)
         name = shapes.file_name(body.type, scope, days, form.id)
-        headers = _attachment(name) if attachment or form.attachment else None
+        headers = as_file(name) if attachment or form.attachment else None
         with export_rows.cells(body.type, scope, days) as rows:
             table = shapes.table(body.type, scope, days, now, rows, form)
             return spool(write(replace(table, folder=temporary)), temporary, form.media_type, headers)
@@ -69,8 +69,4 @@ def export_pdf(body: ScopeIn, caller: Identity, now: int, drawer: Drawer) -> Pen
 
 def render_pdf(drawing: PendingReport, drawer: Drawer) -> Download:
     """Draw the report as PDF, outside the transaction because it is slow."""
-    return Download(drawer.draw("report", drawing.content), FORMATS["pdf"].media_type, _attachment(drawing.name))
-
-
-def _attachment(name: str) -> dict[str, str]:
-    return {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Download(drawer.draw("report", drawing.content), FORMATS["pdf"].media_type, as_file(drawing.name))

@@ -5,11 +5,20 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
-from musicsvc.server.schemas.fields import DIGITS_ONLY, TRIMMED, Body, NameText, Query, Secret, Text, replace_null
+from musicsvc.server.schemas.fields import (
+    DIGITS_ONLY,
+    TRIMMED,
+    Body,
+    Email,
+    NameText,
+    Query,
+    Secret,
+    Text,
+    replace_null,
+)
 from musicsvc.store.accounts import api_access, email_addresses, passwords, tokens, users
 from musicsvc.store.accounts.api_access import RequestState
 from musicsvc.store.accounts.tokens import Scope, State
-from musicsvc.wording import LONGEST_NAME
 
 TokenName = Annotated[str, NameText(tokens.SHORTEST_NAME, tokens.LONGEST_NAME)]
 VALUE = "msvc_" + "0" * 46
@@ -18,9 +27,7 @@ VALUE = "msvc_" + "0" * 46
 class RegisterIn(Body):
     """An account to register; if `token_name` is sent, an access token with this name is created."""
 
-    email: Annotated[str, Text(1, LONGEST_NAME)] = Field(
-        examples=["clara@example.test"], json_schema_extra={"format": "email"}
-    )
+    email: Email = Field(examples=["clara@example.test"], json_schema_extra={"format": "email"})
     password: Secret = Field(
         examples=["three romances for violin"],
         json_schema_extra={"format": "password", "minLength": passwords.SHORTEST, "maxLength": passwords.LONGEST},
@@ -59,7 +66,7 @@ class RegisteredUser(UserSummary):
 class LoginIn(Body):
     """The e-mail and password of an account, and the name of the access token to create for it."""
 
-    email: Annotated[str, Text(1, LONGEST_NAME)] = Field(examples=["demo@musicsvc.test"])
+    email: Email = Field(examples=["demo@musicsvc.test"])
     password: Secret = Field(examples=["three romances for violin"], json_schema_extra={"format": "password"})
     token_name: TokenName = Field(examples=["my phone"])
 

@@ -134,10 +134,12 @@ def id_list(most: int, nouns: str) -> BeforeValidator:
 TRIMMED = BeforeValidator(_trimmed)  # for literals; `Text` trims by itself
 DIGITS_ONLY = BeforeValidator(_digits)  # integers of a query string: ASCII digits, no sign, no leading zero
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
+QueriedId = Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
 Opaque = Annotated[str, Field(strict=True), AfterValidator(_no_controls)]
 ExternalId = Annotated[Opaque, Field(min_length=1, max_length=LONGEST_NAME)]
 Name = Annotated[str, NameText(1, LONGEST_NAME)]
+Email = Annotated[str, Text(1, LONGEST_NAME)]
 Description = Annotated[str, Text(0, 10_000)]
 Url = Annotated[
     str,
@@ -277,13 +279,16 @@ class Query(Input):
         return super().known_names().union(cls.other_names, cls.names_to_check)
 
 
+PageNumber = Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY]
+
+
 class Pages(Query):
     """Page number and size; `per_page` is another name for `perPage`."""
 
     other_names: ClassVar = {"per_page": "perPage"}
     size_name: ClassVar[str] = "perPage"  # the name that the OpenAPI document lists first
 
-    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = Field(1, description="Page number, from 1.")
+    page: PageNumber = Field(1, description="Page number, from 1.")
     perPage: Annotated[int, Field(ge=1, le=100), DIGITS_ONLY] = Field(  # noqa: N815 - the API's name
         20, description="Number of rows per page."
     )

@@ -5,11 +5,9 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from musicsvc.server.schemas.catalog_fields import GenreName, QueriedIsrc
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, SEARCH_NAMES, ExternalId, NamePart, Pages, empty_is_none
+from musicsvc.server.schemas.fields import SEARCH_NAMES, ExternalId, NamePart, Pages, QueriedId, empty_is_none
 from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.track_lists import TrackFilters
-
-QueriedId = Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
 
 
 class TrackPages(Pages):

@@ -79,6 +79,11 @@ class Encoded:
         return sum(map(len, self.pieces))
 
 
+def as_file(name: str) -> dict[str, str]:
+    """Return the header by which browsers save a response as a file of this name."""
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
+
+
 def picked(row: object, *names: str) -> JSON:
     """Return attributes of a row as JSON, with the times, whose names are `at` or end in `_at`, in ISO 8601."""
     found = {name: getattr(row, name) for name in names}

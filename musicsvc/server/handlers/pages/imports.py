@@ -6,7 +6,7 @@ from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.schemas.pages.imports import COLUMN, DIVIDE, ColumnsForm, UploadForm
 from musicsvc.server.shapes import imports as shapes
 from musicsvc.server.shapes import pages
-from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.envelope import Download, as_file
 from musicsvc.server.shapes.pages import Newest, Received, Redirect, View
 from musicsvc.store.importing.dividing import Dividing
 from musicsvc.store.importing.files.encodings import ENCODINGS
@@ -136,7 +136,7 @@ def send_refused(subject: ImportTask, uploads: Place) -> Download:
         content = path.read_bytes()
     except OSError:
         raise NotFound("The refused rows are not here any more. Upload the file again.") from None
-    return Download(content, "text/csv; charset=utf-8", {"Content-Disposition": 'attachment; filename="refused.csv"'})
+    return Download(content, "text/csv; charset=utf-8", as_file("refused.csv"))
 
 
 def preview_undo(home: str, subject: RunRow) -> View:

@@ -9,6 +9,7 @@ from musicsvc.server.shapes import columns
 from musicsvc.server.shapes import dashboards as dashboard_shapes
 from musicsvc.server.shapes import exports as export_shapes
 from musicsvc.server.shapes import overviews as shapes
+from musicsvc.server.shapes.envelope import as_file
 from musicsvc.server.shapes.first_steps import first_play
 from musicsvc.server.shapes.pages import View
 from musicsvc.server.shapes.spooled import Spooled, spool
@@ -55,6 +56,5 @@ def download(type_: str, query: TableQuery, caller: SessionIdentity, now: int, t
     days, selection = history.adapt(query.window(now)), query.selection(KINDS[type_])
     rows = tables.cells(caller.user_id, selection, days)
     scope = Scope(manager=caller.user_id)
-    name = export_shapes.file_name(type_, scope, days, "csv")
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    headers = as_file(export_shapes.file_name(type_, scope, days, "csv"))
     return spool(csv(Table(columns.of_type(type_, scope), rows, {})), temporary, FORMATS["csv"].media_type, headers)

@@ -8,7 +8,7 @@ from musicsvc.errors import Invalid
 from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm, PasswordForm
 from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.shapes import pages, personal_data, share_links
-from musicsvc.server.shapes.envelope import Site
+from musicsvc.server.shapes.envelope import Site, as_file
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.accounts import passwords, users
@@ -103,9 +103,8 @@ def download(
     if verified is None or credentials.by_id(caller.user_id) != verified:
         raise Invalid(WRONG)
     log = activity_log if activity_log.open_existing() else None
-    headers = {"Content-Disposition": f'attachment; filename="account-{caller.user_id}.json"'}
     pieces = personal_data.pieces(users.get(caller.user_id), log, now)
-    return spool(pieces, temporary, "application/json", headers)
+    return spool(pieces, temporary, "application/json", as_file(f"account-{caller.user_id}.json"))
 
 
 def describe(agent: str) -> str:

@@ -11,14 +11,13 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from musicsvc.clock import HOUR
 from musicsvc.server.schemas.accounts import AccessIn, RegisterIn, TokenName
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_PAGE, NameText, Query, Secret, Text, parse_id
+from musicsvc.server.schemas.fields import DIGITS_ONLY, Email, NameText, PageNumber, Query, Secret, Text, parse_id
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.tokens import Scope
 from musicsvc.store.accounts.users import Purpose
 from musicsvc.store.catalog import names
 from musicsvc.store.editing.offers import NOTE_LENGTH
-from musicsvc.wording import LONGEST_NAME
 
 ARTIST = "artist."  # before the id of an artist: it is chosen
 LONGEST_PATH = 2_048
@@ -67,7 +66,7 @@ class SignInQuery(Query):
 
 
 class SignInForm(Form):
-    email: Annotated[str, Text(1, LONGEST_NAME)]
+    email: Email
     password: Secret
 
 
@@ -99,7 +98,7 @@ class RegenerateForm(PasswordForm):
 class ListensQuery(Query):
     """The number of the page."""
 
-    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
+    page: PageNumber = 1
 
 
 class PlayerForm(Form):
@@ -120,7 +119,7 @@ class OfferForm(Form):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    email: Annotated[str, Text(1, LONGEST_NAME)]
+    email: Email
     which: Literal["all", "some"] = "all"
 
 
@@ -139,4 +138,4 @@ class AskForm(Form):
 class DeleteForm(PasswordForm):
     """The password of the account and, to delete its artists with it, its e-mail."""
 
-    own_email: Annotated[str | None, Text(1, LONGEST_NAME)] = None
+    own_email: Email | None = None

@@ -4,7 +4,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_PAGE, SEARCH_NAMES, NameText, Query, Text, empty_is_none
+from musicsvc.server.schemas.fields import (
+    DIGITS_ONLY,
+    SEARCH_NAMES,
+    Email,
+    NameText,
+    PageNumber,
+    Query,
+    Text,
+    empty_is_none,
+)
 from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.store.accounts import api_access, users
 from musicsvc.wording import LONGEST_NAME
@@ -81,7 +90,7 @@ class ArtistsQuery(Query):
 
     q: Typed = ""
     manager: Annotated[Id | None, empty_is_none(Id)] = None
-    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
+    page: PageNumber = 1
 
 
 class ManagerForm(Form):
@@ -102,7 +111,7 @@ class AssignForm(ManagerForm):
 
     manager: ClassVar = "email"
 
-    email: Annotated[str, Text(1, LONGEST_NAME)]
+    email: Email
     was: Annotated[int | None, Field(ge=0, le=LONGEST_ID), DIGITS_ONLY] = None
 
 
@@ -111,14 +120,14 @@ class DeletionForm(ManagerForm):
 
     manager: ClassVar = "artists_to"
 
-    artists_to: Annotated[str | None, Text(1, LONGEST_NAME)] = None
+    artists_to: Email | None = None
     with_artists: Checkbox = False
 
 
 class EditAccountForm(Form):
     """The e-mail and the display name of an account. `was_…`: the values when the form was shown."""
 
-    email: Annotated[str, Text(1, LONGEST_NAME)]
+    email: Email
     display_name: Annotated[str, NameText(1, users.NAME_LENGTH)]
     was_email: str | None = None
     was_display_name: str | None = None
@@ -127,5 +136,5 @@ class EditAccountForm(Form):
 class AccountForm(Form):
     """A new account."""
 
-    email: Annotated[str, Text(1, LONGEST_NAME)]
+    email: Email
     display_name: Annotated[str | None, NameText(1, users.NAME_LENGTH)] = None

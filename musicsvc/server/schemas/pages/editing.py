@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import pydantic
 
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, Query, Text
+from musicsvc.server.schemas.fields import PageNumber, QueriedId, Query, Text
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.pages.insights import FormId
 from musicsvc.store.catalog.fields import FIELDS, Field
@@ -27,7 +27,7 @@ class TwinsQuery(Query):
     """The kind of twins to list."""
 
     kind: Noun = "artist"
-    page: Annotated[int, pydantic.Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
+    page: PageNumber = 1
 
 
 class MergeQuery(Query):
@@ -40,8 +40,8 @@ class MergeQuery(Query):
 class MergeForm(Form):
     """The ids of two rows: `merge` is merged into the other."""
 
-    merge: Annotated[int, pydantic.Field(ge=1, le=MAX_ID), DIGITS_ONLY]
-    into: Annotated[int, pydantic.Field(ge=1, le=MAX_ID), DIGITS_ONLY]
+    merge: QueriedId
+    into: QueriedId
 
 
 class SplitQuery(Query):
@@ -54,7 +54,7 @@ class SplitQuery(Query):
 class SplitForm(Form):
     """The id of an artist, and the names or ids of the artists into which it is split, one in a line."""
 
-    artist: Annotated[int, pydantic.Field(ge=1, le=MAX_ID), DIGITS_ONLY]
+    artist: QueriedId
     into: Annotated[str, Text(0, LONGEST_PARTS)] = ""
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from musicsvc.server.schemas.exports import SUBJECTS, ScopeFields, TypeName
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, SEARCH_NAMES, Query, Text, id_list
+from musicsvc.server.schemas.fields import DIGITS_ONLY, SEARCH_NAMES, PageNumber, QueriedId, Query, Text, id_list
 from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.server.schemas.periods import Period, QueryDate, check_dates
 from musicsvc.store.dashboards import comparisons, report_links, shared_tables, tables
@@ -19,7 +19,7 @@ from musicsvc.wording import LONGEST_NAME
 
 SORTS = tuple(f"{sign}{column}" for column in tables.SORTS for sign in ("", "-"))
 LAST_PAGE = 50  # of results; a longer name leads to fewer
-FormId = Annotated[int | None, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
+FormId = QueriedId | None
 
 
 def _zone(name: str) -> str:
@@ -83,7 +83,7 @@ class TableQuery(PagePeriod):
 
     q: Annotated[str, Text(0, LONGEST_NAME)] = ""
     sort: Annotated[str, AfterValidator(_sort)] = "-plays_period"
-    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
+    page: PageNumber = 1
 
     def selection(self, kind: int) -> Selection:
         return Selection(kind, self.q, self.sort.removeprefix("-"), self.sort.startswith("-"))
