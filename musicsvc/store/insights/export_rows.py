@@ -34,12 +34,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "artists": ("artist_id", "artist", *FIGURES, FIRST_PLAY),
     PLAYS: ("date", "track_id", "track", "artists", "plays", "listeners", *OF_TRACK),
 }
-KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
-    "tracks": ("track_id",),
-    "albums": ("album_id",),
-    "artists": ("artist_id",),
-    PLAYS: ("date", "track_id"),
-}
+# The columns by which rows are ordered.
+KEYS = {type_: columns[: 2 if type_ == PLAYS else 1] for type_, columns in COLUMNS.items()}
 OF_ARTIST = "plays_of_artist_period"  # further, of the albums of one artist
 # Further, of tracks: what tells an import which album and track a row means.
 OF_IMPORTS = ("album_artists", "external_id", "album_external_id")

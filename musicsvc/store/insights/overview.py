@@ -222,14 +222,7 @@ def _top(kind: int, ids: Iterable[int], window: Window, counted: Counted) -> lis
     known, authors = export_rows.named(kind, order), export_rows.authors(kind, order)
     return [
         TopRow(
-            Ranked(
-                each,
-                known[each].name,
-                ever[each],
-                stats.plays,
-                len(stats.listeners),
-                parts.get(each),
-            ),
+            Ranked(each, known[each].name, ever[each], stats.plays, len(stats.listeners), parts.get(each)),
             tuple(authors.get(each, ())),
             figures.change(stats.plays, before.get(each, 0)),
             first_days[each],

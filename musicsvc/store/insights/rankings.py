@@ -160,14 +160,7 @@ def _ranked(kind: int, owner: Subject, window: Window, top: int | None = None) -
     stats = reader.read(kind, [each for each in order if kind == ALBUM or plays.get(each)])
     shown = {each: stats.get(each, [NO_PLAYS])[0] for each in order}
     return [
-        Ranked(
-            each,
-            names[each],
-            whole.get(each, 0),
-            some.plays,
-            len(some.listeners),
-            parts.get(each),
-        )
+        Ranked(each, names[each], whole.get(each, 0), some.plays, len(some.listeners), parts.get(each))
         for each, some in shown.items()
     ]
 

@@ -123,10 +123,7 @@ def clickhouse() -> Iterator[Engine]:
     """Start ClickHouse in this process (chDB)."""
     with extras.required("clickhouse"):
         import clickhouse_connect  # noqa: PLC0415 - an extra
-    with (
-        scratch.folder(None) as folder,
-        closing(clickhouse_connect.get_client(dsn=f"chdb://{folder}/data")) as client,
-    ):
+    with scratch.folder(None) as folder, closing(clickhouse_connect.get_client(dsn=f"chdb://{folder}/data")) as client:
 
         def rows(statement: str) -> Iterator[Sequence[Any]]:
             with client.query_rows_stream(statement, settings=CLICKHOUSE_SETTINGS) as found:

@@ -114,6 +114,7 @@ def build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | 
     completed = Counter(
         {(percent, skipped): plays for _, _, (percent, skipped, plays, *_), _ in sections[statements.COMPLETION]}
     )
+    skips = sum(number for (_, skipped), number in completed.items() if skipped)
     by_percent = [completed[percent, 0] + completed[percent, 1] for percent in range(PERCENT)]
     return Recounted(
         subject=subject,
@@ -129,15 +130,7 @@ def build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | 
         first_day=began // DAY if ever else None,
         without_duration=completed[statements.WITHOUT_DURATION, 0],
         without_length=completed[statements.WITHOUT_LENGTH, 0],
-        listening=Listening(
-            window=window,
-            plays_with_duration=sum(by_percent),
-            skips=sum(number for (_, skipped), number in completed.items() if skipped),
-            **listening.summarize(by_percent)._asdict(),
-            plays_per_listener=listening.per_listener(plays, people),
-            new_listeners=new,
-            returning_listeners=people - new,
-        ),
+        listening=listening.of_numbers(window, by_percent, skips, plays, people, people - new),
         hours=Hours(window, listening.by_day([hours[hour] for hour in range(HOURS)])),
         days={row.numbers[0]: (row.numbers[1], row.numbers[2]) for row in sections[statements.BY_DAY]},
         tracks=_ranking(sections[statements.TRACKS]),

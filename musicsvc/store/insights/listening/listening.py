@@ -72,13 +72,20 @@ def build(subject: Subject, window: Window) -> tuple[Listening, Hours]:
 
 def assemble(window: Window, measured: Histogram, within: PlayStats, returning: int) -> Listening:
     """Build the figures of a window from its histogram, its plays, and its number of returning listeners."""
-    listeners = len(within.listeners)
+    skips, listeners = sum(measured.skipped), len(within.listeners)
+    return of_numbers(window, measured.completions, skips, within.plays, listeners, returning)
+
+
+def of_numbers(
+    window: Window, completions: Sequence[int], skips: int, plays: int, listeners: int, returning: int
+) -> Listening:
+    """Build the figures of a window. `completions[n]` is the number of plays with a completion of n %."""
     return Listening(
         window=window,
-        plays_with_duration=sum(measured.completions),
-        skips=sum(measured.skipped),
-        **summarize(measured.completions)._asdict(),
-        plays_per_listener=per_listener(within.plays, listeners),
+        plays_with_duration=sum(completions),
+        skips=skips,
+        **summarize(completions)._asdict(),
+        plays_per_listener=ratio(plays, listeners, 2) if listeners else None,
         new_listeners=listeners - returning,
         returning_listeners=returning,
     )
@@ -116,8 +123,3 @@ def _percent(up_to: Sequence[int], place: int) -> int:
     `up_to[n]` is the number of plays with a completion of n % or less.
     """
     return next(percent for percent, plays in enumerate(up_to) if place < plays)
-
-
-def per_listener(plays: int, listeners: int) -> float | None:
-    """Return the plays per listener with two decimals, or None without listeners."""
-    return ratio(plays, listeners, 2) if listeners else None
