@@ -53,7 +53,7 @@ def _input(field: Field, texts: Texts, form: FormState) -> JSON:
         "name": field.name,
         "form": field.form,
         "label": field.title,
-        "hint": texts.notes.get(field.name, field.hint),
+        "hint": texts.notes.get(field.name, field.rule),
         "required": not field.optional and field.shown != "sale",  # browsers say nothing of folded ones
         "text": text,
         "lines": [*filter(None, text.split("\n")), *[""] * MORE],
@@ -71,12 +71,7 @@ def _choices(field: Field) -> list[tuple[str, str]]:
     return none + [(each, _readable(each)) for each in choices]
 
 
-def compared(
-    noun: str,
-    source: Mapping[str, str],
-    target: Mapping[str, str],
-    taken: Sequence[str],
-) -> list[JSON]:
+def compared(noun: str, source: Mapping[str, str], target: Mapping[str, str], taken: Sequence[str]) -> list[JSON]:
     """Return the fields with a value in one of two rows. `taken`: those that the target gets from the source."""
     return [
         {

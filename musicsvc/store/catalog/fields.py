@@ -88,9 +88,14 @@ class Field:
         return f"--{self.name.replace('_', '-')}"
 
     @property
+    def rule(self) -> str:
+        """How its value is written, if that needs to be said beyond its form."""
+        return self.hint or ("{:,} to {:,}".format(*self.bounds) if self.form == "number" else "")
+
+    @property
     def help(self) -> str:
         """The help text of the option."""
-        return ", ".join(filter(None, (self.title, self.hint or field_texts.TYPING[self.form].hint)))
+        return ", ".join(filter(None, (self.title, self.rule or field_texts.TYPING[self.form].hint)))
 
     @property
     def noun(self) -> str | None:

@@ -18,44 +18,34 @@ SCHEMAS = {
     "album": [*AlbumEdit.model_fields],
     "track": [*TrackEdit.model_fields],
 }
-# By noun: what a new one is made from, a change of every field, and what null makes of each.
-FULL: dict[str, dict[str, Any]] = {
-    "artist": {"name": "Fanny Hensel", "description": "Berlin.", "image_small": "https://img.test/f.png"},
+# By noun: a change of every field. The examples of the table of fields, and these for the rest.
+GIVEN: dict[str, dict[str, Any]] = {
+    "artist": {"image_small": "https://img.test/f.png"},
     "album": {
-        "name": "Das Jahr",
         "artist_id": 0,
-        "description": "Twelve months.",
         "release_date": "1841-12-24",
         "image": "https://img.test/j.png",
         "tags": ["piano"],
-        "upc": "036000291452",
-        "label": "Furore",
     },
     "track": {
-        "name": "September",
         "duration": 180_000,
         "artists": [0],
-        "description": "By the river.",
         "genre": "Art Song",
         "image": "https://img.test/s.png",
         "release_date": "1841-09-01",
         "album_id": 0,
-        "bpm": 96,
-        "key": "B",
-        "scale": "Minor",
-        "price": 2.5,
         "currency": "EUR",
         "licensing_type": "both",
         "exclusive_status": "sold",
         "exclusive_price": 90.0,
         "tags": ["river"],
-        "isrc": "DEA624101234",
-        "track_number": 9,
-        "disc_number": 1,
-        "explicit": False,
     },
 }
-UNSHOWN = {"artist": {"description"}, "album": {"artist_id", "tags"}, "track": {"artists", "genre", "tags"}}
+FULL = {noun: {each.name: each.example for each in fields} | GIVEN[noun] for noun, fields in FIELDS.items()}
+UNSHOWN = {  # or shown as objects
+    noun: {each.name for each in fields if each.shown == "never" or not each.is_column}
+    for noun, fields in FIELDS.items()
+}
 
 
 @pytest.fixture
@@ -97,7 +87,7 @@ async def fresh(client: Client, noun: str) -> tuple[int, dict[str, Any]]:
 @pytest.mark.parametrize("noun", FIELDS)
 async def test_every_field_can_be_changed_and_what_is_not_sent_stays(client: Client, noun: str) -> None:
     number, values = await fresh(client, noun)
-    assert [field.name for field in FIELDS[noun]] == [*values] == SCHEMAS[noun]
+    assert [*values] == SCHEMAS[noun]
     for name, value in values.items():
         await edited(client, noun, number, **{name: value})
     shown = await edited(client, noun, number)  # nothing is sent
