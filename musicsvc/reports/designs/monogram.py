@@ -39,9 +39,6 @@ def draw(chance: Chance) -> Picture:
             f'<rect x="70" y="222" width="860" height="4" fill="{palette.accent}"/>',
             circle(906, 918, 24, f'fill="{palette.accent}"'),
         ),
-        (
-            Area(70, 70, 860, 130, artist=artist, down="bottom"),
-            Area(70, 270, 860, 600, title, down="top"),
-        ),
+        (Area(70, 70, 860, 130, artist=artist, down="bottom"), Area(70, 270, 860, 600, title, down="top")),
         giant,
     )

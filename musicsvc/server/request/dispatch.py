@@ -33,12 +33,7 @@ from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, represent_json
 from musicsvc.server.responses.handling import USUAL, Handling
-from musicsvc.server.responses.responses import (
-    REQUEST_ID_HEADER,
-    Reply,
-    build_response,
-    is_safe_request_id,
-)
+from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_response, is_safe_request_id
 from musicsvc.server.routes.route import INSIGHTS, LISTENS, SAFE, V1, Family, Probe, Route, Router
 from musicsvc.server.shapes.envelope import Representation
 from musicsvc.store.engine.store import Store

@@ -129,7 +129,7 @@ def open(  # noqa: A001 - the module is the namespace
             return SharedReport(subjects, len(all_subjects) > 1, days, expires_at, owner, moving=moving)
         shown = max(first, end - MOST_DAYS)  # links of earlier versions can have more days
         earlier = first if first < shown else None
-        days = _between(shown, end, now)
+        days = history.adapt(between(to_date(shown), to_date(end - 1), now))
         return SharedReport(subjects, len(all_subjects) > 1, days, expires_at, owner, earlier)
     raise NotFound(GONE)
 
@@ -208,10 +208,6 @@ def end(link: ReportLink, *, user_id: int, now: int, actor: Actor = "page") -> N
     about = _about(link.id, _subjects([link.id], link.kind)[link.id])
     ReportLink.delete().where(ReportLink.id == link.id).execute()
     security_events.add("report.unshared", account_id=user_id, reason=about, now=now, actor=actor)
-
-
-def _between(first: int, end: int, now: int) -> Window:
-    return history.adapt(between(to_date(first), to_date(end - 1), now))
 
 
 def _about(link_id: int, subjects: Sequence[Subject]) -> str:

@@ -34,9 +34,9 @@ def read(shared: SharedReport, table: str) -> tuple[str, list[dict[str, Any]]]:
     named = [figures.name(each) for each in subjects]
     if table == DAYS:
         rows = [
-            ({COMPARED: name} if shared.compared else {}) | dict(zip(columns, (date, *point), strict=True))
+            ({COMPARED: name} if shared.compared else {}) | {"date": to_date(day).isoformat()} | point._asdict()
             for each, name in zip(subjects, named, strict=True)
-            for date, point in zip(map(_date, window.numbers), charts.build(each, window).points, strict=True)
+            for day, point in enumerate(charts.build(each, window).points, window.first)
         ]
     else:
         kind, (subject,) = export_rows.KINDS[table], subjects
@@ -45,7 +45,3 @@ def read(shared: SharedReport, table: str) -> tuple[str, list[dict[str, Any]]]:
         by_name = (dict(zip(export_rows.COLUMNS[table], cells, strict=True)) for cells in found)
         rows = [{each: row[each] for each in columns} for row in by_name]
     return ", ".join(named), rows
-
-
-def _date(day: int) -> str:
-    return to_date(day).isoformat()

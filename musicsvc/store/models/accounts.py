@@ -1,15 +1,6 @@
 """Tables of accounts, requests for access, tokens, sessions, offers of artists, and links to reports and passwords."""
 
-from peewee import (
-    SQL,
-    BigAutoField,
-    BigIntegerField,
-    BlobField,
-    BooleanField,
-    CompositeKey,
-    IntegerField,
-    TextField,
-)
+from peewee import SQL, BigAutoField, BigIntegerField, BlobField, BooleanField, CompositeKey, IntegerField, TextField
 
 from musicsvc.store.models.table import Table, link
 

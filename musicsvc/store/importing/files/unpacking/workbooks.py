@@ -6,13 +6,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from python_calamine import (
-    CalamineError,
-    CalamineSheet,
-    CalamineWorkbook,
-    SheetTypeEnum,
-    SheetVisibleEnum,
-)
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.records import (
