@@ -23,6 +23,7 @@ from worlds import NOW
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine.store import Store
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT
 
@@ -32,7 +33,7 @@ MEGABYTE = 1e6
 def late(store: Store, plays: int) -> int:
     """Record plays of one day, 100 days ago."""
     first = NOW - 100 * DAY
-    rows = [ingest.PlayRow((first + n) // SLOT, 1 + n, 1 + n, b"", first + n, None, 0) for n in range(plays)]
+    rows = [PlayRow((first + n) // SLOT, 1 + n, 1 + n, b"", first + n, None, 0) for n in range(plays)]
     return store.write(partial(ingest.record, rows)).result()
 
 

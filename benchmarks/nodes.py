@@ -32,7 +32,9 @@ from musicsvc.clock import DAY
 from musicsvc.store import opening
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.store import Store
-from musicsvc.store.plays import counting, ingest
+from musicsvc.store.models import Play
+from musicsvc.store.models.plays import PlayRow
+from musicsvc.store.plays import counting
 
 TICKS = os.sysconf("SC_CLK_TCK")
 FEW = 20  # samples of a session, which say nothing
@@ -145,11 +147,11 @@ def alone(store: Store, given: argparse.Namespace) -> tuple[float, float]:
     """Record plays. Return the CPU time of this thread and PostgreSQL for a play, and the part that counts, in µs."""
     stream = Stream(given.size * given.batches, DAY, 0, seed=9)
 
-    def unit(rows: Sequence[ingest.PlayRow]) -> tuple[float, float, float]:
+    def unit(rows: Sequence[PlayRow]) -> tuple[float, float, float]:
         ((pid,),) = sql.fetch("SELECT pg_backend_pid()")
         counting.share()
         began = _spent(pid)
-        new = bulk.insert_new("play", ingest.COLUMNS, rows)
+        new = bulk.insert_new(Play, PlayRow._fields, rows)
         inserted = _spent(pid)
         counting.add(new, ())
         return began, inserted, _spent(pid)

@@ -11,7 +11,7 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.editing import deletions, merging
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track, TrackArtist
-from musicsvc.store.plays import ingest
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays.periods import SLOT
 from tests.support.listening_world import withdraw
 
@@ -45,11 +45,11 @@ def _vary_tracks() -> None:
     add(TrackArtist, "track artist position", second)
 
 
-def _without_some_durations(rows: Iterable[ingest.PlayRow]) -> list[ingest.PlayRow]:
+def _without_some_durations(rows: Iterable[PlayRow]) -> list[PlayRow]:
     return [row if row.slot % TIMED else row._replace(duration_ms=None) for row in rows]
 
 
-def _at_midnight(rows: Iterable[ingest.PlayRow]) -> Iterator[ingest.PlayRow]:
+def _at_midnight(rows: Iterable[PlayRow]) -> Iterator[PlayRow]:
     """Yield plays of the same tracks and listeners, in the last microsecond before midnight, or in the first after."""
     for number, row in enumerate(rows):
         at = row.played_at // DAY * DAY - number % 2
@@ -59,6 +59,6 @@ def _at_midnight(rows: Iterable[ingest.PlayRow]) -> Iterator[ingest.PlayRow]:
 def _correct_tracks(some: Sequence[int]) -> None:
     """Delete each second track, and merge the others into the one before it."""
     for number in some[::2]:
-        deletions.delete_track(tracks.get(number), now=NOW, account=None, actor="cli")
+        deletions.delete(tracks.get(number), now=NOW, account=None, actor="cli")
     for number in some[1::2]:
         merging.merge("track", number, number - 1, now=NOW)

@@ -23,6 +23,7 @@ from musicsvc.store.engine import bulk, list_blocks, sql
 from musicsvc.store.engine.sql import is_sqlite
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, ReportLink, Session, Track, TrackArtist
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.playlists import playlists
 from musicsvc.store.plays import ingest
 
@@ -150,18 +151,18 @@ class Stream:
         self._step = (span - gap) // max(1, count)
         self._now = NOW - span
 
-    def batch(self, size: int) -> list[ingest.PlayRow]:
+    def batch(self, size: int) -> list[PlayRow]:
         """Return the next plays."""
         return [self._play(each) for each in self._chance.choices(self._tracks, cum_weights=self._weights, k=size)]
 
-    def _play(self, track: int) -> ingest.PlayRow:
+    def _play(self, track: int) -> PlayRow:
         self._now += self._step
         listener = 1 + int(self._chance.random() * len(self._tracks) * LISTENERS_A_TRACK)
         lasted = (self._now // SLOT * 7_919 + listener * 104_729) % (LENGTH * 11 // 10)
-        return ingest.PlayRow(self._now // SLOT, track, listener, b"", self._now, lasted, 0)
+        return PlayRow(self._now // SLOT, track, listener, b"", self._now, lasted, 0)
 
 
-def record(rows: Sequence[ingest.PlayRow]) -> int:
+def record(rows: Sequence[PlayRow]) -> int:
     """Record plays as requests of a thousand do, with the counts that become due. Return how many are new."""
     taken = ingest.record(rows)
     for _ in range(0, len(rows), 1_000):

@@ -16,9 +16,9 @@ from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Track
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.people import deletion
 from musicsvc.store.plays import ingest, retention
-from musicsvc.store.plays.ingest import PlayRow
 from musicsvc.store.plays.periods import SLOT, to_date
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
@@ -94,7 +94,7 @@ def delete(store: Store, number: int) -> None:
     def remove() -> None:
         ids = [row.id for row in Track.select(Track.id).order_by(Track.id)]
         if ids:
-            deletions.delete_track(tracks.get(ids[number % len(ids)]), now=NOW, account=None, actor="cli")
+            deletions.delete(tracks.get(ids[number % len(ids)]), now=NOW, account=None, actor="cli")
 
     store.write(remove).result()
 

@@ -14,7 +14,8 @@ from musicsvc.errors import Failure
 from musicsvc.reports.dumps import COLUMNS
 from musicsvc.reports.parquet import Writer
 from musicsvc.store.engine.store import Store
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.models.plays import PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
 from tests.cli.conftest import Run
 from tests.cli.test_dump_changes import empty_a_day, replace, twins

@@ -190,7 +190,7 @@ def test_plays_of_deleted_tracks_have_a_row_so_that_rows_add_up(
 
 
 def delete(track: int) -> None:
-    deletions.delete_track(tracks.get(track), now=NOW, account=None, actor="cli")
+    deletions.delete(tracks.get(track), now=NOW, account=None, actor="cli")
 
 
 @pytest.mark.parametrize("kind", ["artist", "album", "track"])

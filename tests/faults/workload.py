@@ -14,6 +14,7 @@ from musicsvc.clock import DAY, parse
 from musicsvc.errors import Damaged, Unavailable
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Play, Tag, Track
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest, periods, verify
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.schema import schema
@@ -76,7 +77,7 @@ def _report(name: str) -> None:
     batch = _batch(name)
     ids = listeners.ensure({listeners.opaque_key(listener) for *_, listener in batch})
     ingest.record(
-        ingest.PlayRow(
+        PlayRow(
             slot=(NOW - back * DAY) // periods.SLOT,
             track=1 + at % TRACKS,
             listener=ids[listeners.opaque_key(listener)],

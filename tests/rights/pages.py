@@ -14,6 +14,7 @@ from musicsvc.store.editing import offers
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist, Artist, PendingListen, Track, TrackArtist
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT, window
 from musicsvc.store.plays.rollups import listeners
@@ -166,7 +167,7 @@ def _reporting(world: PageWorld) -> Mapping[str, Any]:
     """Store a play that the owner reported."""
     (listener,) = listeners.ensure([listeners.opaque_key("fan")]).values()
     track = Track.create(name="Air", duration=1000, created_at=3).id
-    row = ingest.PlayRow(world.ids[OWNER], track, listener, b"", world.ids[OWNER] * SLOT, None, world.ids[OWNER])
+    row = PlayRow(world.ids[OWNER], track, listener, b"", world.ids[OWNER] * SLOT, None, world.ids[OWNER])
     ingest.record([row])
     return _account(world)
 

@@ -15,8 +15,9 @@ from musicsvc.clock import DAY, HOUR, MovableClock, parse
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AlbumArtist, Track
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, ingest, reattribution
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 from tests.conftest import NOW

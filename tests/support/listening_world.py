@@ -28,6 +28,7 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.people import deletion
 from musicsvc.store.plays import ingest, reattribution
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, to_date
@@ -133,7 +134,7 @@ def record(plays: Iterable[PlayOf], number: int = 0) -> None:
     batch = list(plays)
     ids = listeners.ensure({listeners.opaque_key(play.listener) for play in batch})
     ingest.record(
-        ingest.PlayRow(at // SLOT, track, ids[listeners.opaque_key(name)], ingest.WITHOUT_ID, at, heard, 0, number)
+        PlayRow(at // SLOT, track, ids[listeners.opaque_key(name)], ingest.WITHOUT_ID, at, heard, 0, number)
         for track, at, name, heard in batch
     )
 
@@ -208,7 +209,7 @@ def correct(made: Catalog, now: int) -> None:
     made.add_plays((gone, now - 9 * number * DAY, f"of the gone {number % 4}") for number in range(11))
     merging.merge("track", twin, first, now=now)
     merging.merge("artist", other, artist, now=now)
-    deletions.delete_track(tracks.get(gone), now=now, account=None, actor="cli")
+    deletions.delete(tracks.get(gone), now=now, account=None, actor="cli")
     deletion.erase_listener("erased", now=now)
     record([PlayOf(first, now - 2 * DAY, "erased")])
     past.plays.append(PlayOf(first, now - 2 * DAY, "erased and new"))

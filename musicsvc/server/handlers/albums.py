@@ -41,5 +41,5 @@ def edit(subject: AlbumRow, body: AlbumEdit, caller: Identity, now: int) -> JSON
 
 def delete(subject: AlbumRow, caller: Identity, now: int) -> JSON:
     """Delete an album; its tracks stay."""
-    deletions.delete_album(subject, now=now, account=caller.user_id, actor="api")
+    deletions.delete(subject, now=now, account=caller.user_id, actor="api")
     return ok()

@@ -38,7 +38,7 @@ def edit(subject: ArtistRow, body: ArtistEdit, now: int) -> JSON:
 
 def delete(subject: ArtistRow, caller: Identity, now: int) -> JSON:
     """Delete an artist without tracks and albums of its own."""
-    deletions.delete_artist(subject, now=now, account=caller.user_id, actor="api")
+    deletions.delete(subject, now=now, account=caller.user_id, actor="api")
     return ok()
 
 

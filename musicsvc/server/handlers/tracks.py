@@ -37,7 +37,7 @@ def edit(subject: TrackRow, body: TrackEdit, caller: Identity, now: int) -> JSON
 
 def delete(subject: TrackRow, caller: Identity, now: int) -> JSON:
     """Delete a track; its plays still count for its album and artists."""
-    deletions.delete_track(subject, now=now, account=caller.user_id, actor="api")
+    deletions.delete(subject, now=now, account=caller.user_id, actor="api")
     return ok()
 
 

@@ -4,7 +4,7 @@ The plays of a deleted track stay and count for its album and artists as before,
 change. Likes and reposts end with it, since figures count those that still stand.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from peewee import Tuple, fn
@@ -34,8 +34,8 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.plays import counting, reattribution, subjects
 from musicsvc.store.plays.rollups import reader
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-from musicsvc.store.security.security_events import Actor
+from musicsvc.store.plays.subjects import ALBUM, TRACK
+from musicsvc.store.security.security_events import Actor, Kind
 from musicsvc.wording import quantity
 
 # Rows that a deletion concerns, by noun: their column that refers to the deleted row, and the one to count.
@@ -50,6 +50,11 @@ CONCERNED: Mapping[str, Mapping[str, tuple[Any, Any]]] = {
     "album": {"track": (Track.album, Track.id)},
     "artist": {"track": (TrackArtist.artist, TrackArtist.track), "album": (AlbumArtist.artist, AlbumArtist.album)},
 }
+ROWS: Mapping[type, tuple[str, Callable[[int], object], Kind]] = {
+    ArtistRow: ("artist", artists.get, "artist.deleted"),
+    AlbumRow: ("album", albums.get, "album.deleted"),
+    TrackRow: ("track", tracks.get, "track.deleted"),
+}
 
 
 def count_concerned(noun: str, row_id: int) -> dict[str, str]:
@@ -63,26 +68,24 @@ def count_concerned(noun: str, row_id: int) -> dict[str, str]:
 
 
 def delete(row: ArtistRow | AlbumRow | TrackRow, *, now: int, account: int | None, actor: Actor) -> None:
-    """Delete an artist, album or track, as the function for its kind does."""
-    if isinstance(row, ArtistRow):
-        delete_artist(row, now=now, account=account, actor=actor)
-    elif isinstance(row, AlbumRow):
-        delete_album(row, now=now, account=account, actor=actor)
-    else:
-        delete_track(row, now=now, account=account, actor=actor)
+    """Delete a track with its comments, likes and reposts, an album without its tracks, or an artist.
 
-
-def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor) -> None:
-    """Delete a track with its comments, likes and reposts. It leaves all playlists and collections.
-
-    `account`: the account that acts, None for the operator.
+    `account`: the account that acts, None for the operator. Raises NotFound if another transaction has just deleted the
+    row, Conflict for the only artist of a track and for the first artist of an album.
     """
+    noun, get, event = ROWS[type(row)]
     counting.lock()  # no play is reported meanwhile
-    tracks.get(track.id)  # not found if another transaction has just deleted it
-    managers = managers_of("track", track.id)
-    remove_tracks([track.id])
-    about = f"track {track.id} ({track.name})"
-    notices.log("track.deleted", about, managers, account=account, now=now, actor=actor)
+    if isinstance(row, ArtistRow):
+        lock_artists(Artist.id == row.id)
+    get(row.id)
+    if isinstance(row, ArtistRow):
+        require_unneeded(row)
+    managers = managers_of(noun, row.id)
+    if isinstance(row, TrackRow):
+        remove_tracks([row.id])
+    else:
+        remove(subjects.KINDS[noun], [row.id])
+    notices.log(event, f"{noun} {row.id} ({row.name})", managers, account=account, now=now, actor=actor)
 
 
 def remove_tracks(ids: Sequence[int]) -> None:
@@ -97,16 +100,6 @@ def remove_tracks(ids: Sequence[int]) -> None:
         merged.forget(TRACK, some)
 
 
-def delete_album(album: AlbumRow, *, now: int, account: int | None, actor: Actor) -> None:
-    """Delete an album. Its tracks stay, without an album. `account`: the account that acts, None for the operator."""
-    counting.lock()
-    albums.get(album.id)
-    managers = managers_of("album", album.id)
-    remove(ALBUM, [album.id])
-    about = f"album {album.id} ({album.name})"
-    notices.log("album.deleted", about, managers, account=account, now=now, actor=actor)
-
-
 def remove(kind: int, ids: Sequence[int]) -> None:
     """Delete albums or artists (`kind`), and which deleted tracks counted for them. The caller logs it."""
     row: Any = Album if kind == ALBUM else Artist
@@ -115,21 +108,6 @@ def remove(kind: int, ids: Sequence[int]) -> None:
             DeletedTrack.delete().where(DeletedTrack.kind == kind, DeletedTrack.subject.in_(some)).execute()
             row.delete().where(row.id.in_(some)).execute()
             merged.forget(kind, some)
-
-
-def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Actor) -> None:
-    """Delete an artist. Raises Conflict for the only artist of a track and for the first artist of an album.
-
-    `account`: the account that acts, None for the operator.
-    """
-    counting.lock()
-    lock_artists(Artist.id == artist.id)
-    artists.get(artist.id)
-    require_unneeded(artist)
-    managers = managers_of("artist", artist.id)
-    remove(ARTIST, [artist.id])
-    about = f"artist {artist.id} ({artist.name})"
-    notices.log("artist.deleted", about, managers, account=account, now=now, actor=actor)
 
 
 def lock_artists(condition: Any) -> None:

@@ -4,7 +4,7 @@ On SQLite, a statement tells which few of its many rows meet a condition by the 
 arguments and returns the last one. RETURNING would return all of them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -57,7 +57,7 @@ def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[
     into = f'"{meta.table_name}" ({", ".join(columns)})'
     rest = tuple(defaults.values())
     if is_sqlite() or update:
-        types = [POSTGRES_TYPES.get(meta.fields[name].field_type, "bigint") for name in (*fields, *defaults)]
+        types = _types(meta, (*fields, *defaults))
         whole = [(*row, *rest) for row in rows] if rest else [*rows]
         insert_many(f"INSERT INTO {into} {{rows}} {update}", types, whole)
         return
@@ -115,16 +115,17 @@ def insert_noting(
     return noted
 
 
-def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Sequence[R | tuple[Any, ...]]:
-    """Insert those rows that are not stored yet. Return the inserted rows in any order.
+def insert_new(table: type[Model], fields: Sequence[str], rows: Sequence[R]) -> Sequence[R | tuple[Any, ...]]:
+    """Insert those rows, each with one value per name in `fields`, that are not stored yet. Return these in any order.
 
-    `columns` are the names of all columns of a row, with their PostgreSQL types.
+    All fields must be integers, texts or bytes.
     """
-    names = ", ".join(columns)
-    insert = f"INSERT INTO {table} ({names}) {{rows}}"
+    meta = table._meta  # noqa: SLF001 - Peewee's documented access to a table's names
+    names = ", ".join(meta.fields[name].column_name for name in fields)
+    insert = f"INSERT INTO {meta.table_name} ({names}) {{rows}}"
     skip_repeats = f"{insert} ON CONFLICT DO NOTHING RETURNING {names}"
     if not is_sqlite():
-        return insert_returning(skip_repeats, [*columns.values()], rows)
+        return insert_returning(skip_repeats, _types(meta, fields), rows)
     new: list[R | tuple[Any, ...]] = []
     for some in _pieces(rows):
         # RETURNING takes nearly as long as the insert itself, so it is used only where there are repeats.
@@ -134,6 +135,11 @@ def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Seq
         except IntegrityError:  # nothing was inserted
             new += _insert_values(skip_repeats, some).fetchall()
     return new
+
+
+def _types(meta: Any, fields: Iterable[str]) -> list[str]:
+    """Return the PostgreSQL types of the columns of fields."""
+    return [POSTGRES_TYPES.get(meta.fields[name].field_type, "bigint") for name in fields]
 
 
 def _pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:

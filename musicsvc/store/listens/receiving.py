@@ -11,8 +11,9 @@ from musicsvc.store.listens import matching, pending, refusals, resolving
 from musicsvc.store.listens.matching import Listen
 from musicsvc.store.listens.refusals import Reason
 from musicsvc.store.models import PendingListen
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import PlayRow, ReportedPlay
+from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.reported import own_plays
 
 MOST_WAITING = 10_000  # of an account

@@ -18,8 +18,9 @@ from musicsvc.store.engine.sql import compiled
 from musicsvc.store.listens import matching, refusals
 from musicsvc.store.listens.matching import Listen
 from musicsvc.store.models import Artist, ListenProgress, Merged, MergedCredit, PendingListen, Track, TrackArtist, User
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, ingest
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import blocks, listeners
 

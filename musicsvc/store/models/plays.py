@@ -3,6 +3,8 @@
 Tables with many inserts begin their primary key with the time and have no foreign keys, which makes inserts faster.
 """
 
+from typing import NamedTuple
+
 from peewee import SQL, BigAutoField, BigIntegerField, BlobField, CompositeKey, IntegerField, TextField, fn
 
 from musicsvc.store.models.table import Table
@@ -51,6 +53,22 @@ Play.add_index(SQL("(slot / 2880)"), Play.track, Play.slot, Play.listener, name=
 
 # The plays that an account reported. Imports and fixtures, which have no reporter, are not in it.
 Play.add_index(Play.reporter, Play.reported_at, name="play_of_reporter", where=Play.reporter > SQL("0"))
+
+
+class PlayRow(NamedTuple):
+    """A row of the table of plays. `client_key` is a hash of the play's id at the client, or empty without an id."""
+
+    slot: int
+    track: int
+    listener: int
+    client_key: bytes
+    played_at: int
+    duration_ms: int | None
+    reporter: int
+    import_id: int | None = None
+    names_hash: int | None = None  # see `store/importing/plays/matching.py`
+    reported_at: int | None = None
+    platform: str | None = None
 
 
 class OwnPlayDay(Table):

@@ -13,6 +13,8 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import is_sqlite
+from musicsvc.store.models import Play
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, transfer
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.reported import own_plays
@@ -20,19 +22,6 @@ from musicsvc.store.plays.rollups import blocks, listeners
 
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
-COLUMNS = {  # of PlayRow
-    "slot": "bigint",
-    "track_id": "bigint",
-    "listener_id": "bigint",
-    "client_key": "bytea",
-    "played_at": "bigint",
-    "duration_ms": "bigint",
-    "reporter": "bigint",
-    "import_id": "bigint",
-    "names_hash": "bigint",
-    "reported_at": "bigint",
-    "platform": "text",
-}
 PLAYED_AT = itemgetter(4)  # of a row; the earliest of repeats is kept
 WITHOUT_ID = b""
 UNKNOWN_TRACK = "There is no such track."
@@ -56,22 +45,6 @@ class ReportedPlay(NamedTuple):
     client_id: str | None = None
     platform: str | None = None
     names: int | None = None
-
-
-class PlayRow(NamedTuple):
-    """A row of the table of plays. `client_key` is a hash of the play's id at the client, or empty without an id."""
-
-    slot: int
-    track: int
-    listener: int
-    client_key: bytes
-    played_at: int
-    duration_ms: int | None
-    reporter: int
-    import_id: int | None = None
-    names_hash: int | None = None  # see `store/importing/plays/matching.py`
-    reported_at: int | None = None
-    platform: str | None = None
 
 
 @dataclass(slots=True)
@@ -165,7 +138,7 @@ def record(rows: Iterable[PlayRow], own: Collection[int] = (), *, placed: bool =
     `own`: the listeners whose plays are own plays. `placed`: these have their places among those of their days already.
     Call after `counting.share` or `counting.lock`.
     """
-    new = bulk.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT if is_sqlite() else _identity))
+    new = bulk.insert_new(Play, PlayRow._fields, sorted(rows, key=PLAYED_AT if is_sqlite() else _identity))
     counting.add(new, own)
     if not placed:
         own_plays.count(new, own)

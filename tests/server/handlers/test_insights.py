@@ -15,8 +15,9 @@ from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 from tests.conftest import NOW

@@ -165,7 +165,7 @@ async def test_the_operator_and_accounts_that_are_gone_are_named_as_such(duo: Du
 
     def act(user: User) -> None:
         edits.edit_track(tracks.get(duo.ids["Aria"]), {"artists": [duo.ids["Wieck"]]}, now=now)
-        deletions.delete_track(tracks.get(duo.ids["Air"]), now=now, account=user.id, actor="api")
+        deletions.delete(tracks.get(duo.ids["Air"]), now=now, account=user.id, actor="api")
         Artist.update(manager=duo.ben).where(Artist.id == duo.ids["Wieck"]).execute()
         deletion.delete(user.id, now=now)
 

@@ -22,6 +22,7 @@ from musicsvc.store.copying import compare, copy
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Comment, Listener, Playlist, Track, User
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.schema import schema
@@ -135,7 +136,7 @@ def fill(store: Store, tracks: int, plays: int, *, manager: int, now: int) -> No
     step = SPAN // plays
     for first in range(0, plays, BATCH):
         rows = [
-            ingest.PlayRow(at // SLOT, track, chance.choice(people) + FIRST, b"", at, chance.randrange(300_000), 0)
+            PlayRow(at // SLOT, track, chance.choice(people) + FIRST, b"", at, chance.randrange(300_000), 0)
             for at, track in zip(
                 range(now - SPAN + first * step, now, step), draw(min(BATCH, plays - first)), strict=False
             )
@@ -148,7 +149,7 @@ def _add_people(people: range, manager: int) -> None:
     Artist.update(manager=manager).where(Artist.manager.is_null()).execute()
 
 
-def _record(rows: list[ingest.PlayRow]) -> None:
+def _record(rows: list[PlayRow]) -> None:
     taken = ingest.record(rows)
     for _ in range(0, len(rows), 1_000):
         counting.roll_up(min(taken, 1_000))

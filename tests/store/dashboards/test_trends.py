@@ -16,8 +16,9 @@ from musicsvc.store.dashboards.trends import Change, Trends
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import tops
 from musicsvc.store.models import Artist, Track, TrackArtist
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT, Window, between, day_of, to_date, window
 from musicsvc.store.plays.rollups import blocks, listeners
 from musicsvc.store.plays.subjects import ARTIST, TRACK

@@ -37,7 +37,7 @@ def assign(made: Catalog, accounts: list[int], artist: int, account: int) -> Non
 
 
 def delete(track: int) -> None:
-    deletions.delete_track(tracks.get(track), now=NOW, account=None, actor="cli")
+    deletions.delete(tracks.get(track), now=NOW, account=None, actor="cli")
 
 
 def of_account(account: int) -> tuple[int, int, int, int]:

@@ -34,8 +34,9 @@ from musicsvc.store.models import (
     Track,
     TrackLike,
 )
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, history, ingest, periods
-from musicsvc.store.plays.ingest import PlayRow, ReportedPlay
+from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
@@ -48,11 +49,7 @@ from tests.support.examples import examples
 from tests.support.reported_plays import SPANS, TODAY, account, report, world
 from tests.support.undoing import require_sound
 
-DELETIONS: dict[int, tuple[Callable[[int], Any], Callable[..., None]]] = {
-    TRACK: (tracks.get, deletions.delete_track),
-    ALBUM: (albums.get, deletions.delete_album),
-    ARTIST: (artists.get, deletions.delete_artist),
-}
+FIND: dict[int, Callable[[int], Any]] = {TRACK: tracks.get, ALBUM: albums.get, ARTIST: artists.get}
 NOUNS: dict[int, Noun] = {TRACK: "track", ALBUM: "album", ARTIST: "artist"}
 YEAR = periods.window("1-year", NOW)
 ROLL_UP = 4  # the number of a step; those below are kinds, and those of no other step plays
@@ -63,8 +60,7 @@ STEPS = some.lists(some.tuples(some.integers(0, 12), some.integers(0, 10_000)), 
 
 def delete(kind: int, subject: int) -> None:
     """Delete a track, album or artist; within a unit."""
-    find, remove = DELETIONS[kind]
-    remove(find(subject), now=NOW, account=None, actor="cli")
+    deletions.delete(FIND[kind](subject), now=NOW, account=None, actor="cli")
 
 
 class Model:
@@ -362,20 +358,19 @@ def test_a_change_about_a_track_that_is_deleted_meanwhile_finds_no_track(store: 
     assert found == [3]
 
 
-@pytest.mark.parametrize("kind", DELETIONS)
+@pytest.mark.parametrize("kind", FIND)
 def test_a_row_that_is_deleted_after_it_was_read_can_be_neither_changed_nor_deleted(store: Store, kind: int) -> None:
-    find, remove = DELETIONS[kind]
     store.write(world).result()
-    row: Any = store.write(partial(find, {TRACK: 3, ALBUM: 1, ARTIST: 1}[kind])).result()
+    row: Any = store.write(partial(FIND[kind], {TRACK: 3, ALBUM: 1, ARTIST: 1}[kind])).result()
     if kind == ARTIST:
         store.write(partial(delete, TRACK, 1)).result()
-    store.write(partial(remove, row, now=NOW, account=None, actor="cli")).result()
+    store.write(partial(deletions.delete, row, now=NOW, account=None, actor="cli")).result()
     logged = store.read(lambda: len(security_events.find(limit=9))).result()
 
     with pytest.raises(NotFound):
         store.write(partial(edits.edit, row, {"name": "Rags"}, now=NOW)).result()
     with pytest.raises(NotFound):
-        store.write(partial(remove, row, now=NOW, account=None, actor="cli")).result()
+        store.write(partial(deletions.delete, row, now=NOW, account=None, actor="cli")).result()
     assert store.read(lambda: len(security_events.find(limit=9))).result() == logged
 
 

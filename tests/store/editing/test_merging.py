@@ -206,6 +206,6 @@ def test_what_is_deleted_meanwhile_cannot_be_merged_into(store: Store) -> None:
             merging.merge("track", 2, 1, now=NOW)
 
     def first() -> None:
-        deletions.delete_track(tracks.get(1), now=NOW, account=None, actor="cli")
+        deletions.delete(tracks.get(1), now=NOW, account=None, actor="cli")
 
     require_wait(store, first, second)

@@ -131,7 +131,7 @@ def test_parts_take_the_place_of_the_artist_unless_they_have_an_earlier_one(
 def test_plays_of_deleted_tracks_count_for_the_parts(store: Store, fans: list[Identity]) -> None:
     store.write(add_both).result()
     report(store, [ReportedPlay(track, NOW, "x") for track in (1, 4)], fans[0])
-    store.write(lambda: deletions.delete_track(tracks.get(4), now=NOW, account=None, actor="cli")).result()
+    store.write(lambda: deletions.delete(tracks.get(4), now=NOW, account=None, actor="cli")).result()
     bob = split(store, BOTH, "Ann", "Bob").into[1].id
     assert bob
     assert store.read(lambda: [plays(ARTIST, each) for each in (ANN, bob, BOTH)]).result() == [(1, 1), (1, 1), (0, 0)]
@@ -293,7 +293,7 @@ def test_names_lead_to_the_parts_of_parts_and_to_what_these_are_merged_into(stor
 
     expected = {"Artist 1": [4, 7, 2, 8], "Ann & Bob": [4, 7, 2, 8], "Cy": [2], "Bob": [7, 2, 8]}
     assert store.read(led).result() == expected
-    store.write(lambda: deletions.delete_artist(artists.get(7), now=NOW, account=None, actor="cli")).result()
+    store.write(lambda: deletions.delete(artists.get(7), now=NOW, account=None, actor="cli")).result()
     assert store.read(led).result()["Ann & Bob"] == [4, 2, 8]
 
 

@@ -192,7 +192,7 @@ def test_what_was_edited_stays_with_its_artist_and_what_was_deleted_is_no_obstac
 
     def use() -> None:
         edits.edit_track(tracks.get(ids["Edited"]), {"album_id": None}, now=NOW)
-        deletions.delete_track(tracks.get(ids["Deleted"]), now=NOW, account=None, actor="cli")
+        deletions.delete(tracks.get(ids["Deleted"]), now=NOW, account=None, actor="cli")
 
     store.write(use).result()
     again = imported("plays", [{"external_id": "Deleted", "played_at": AT}])

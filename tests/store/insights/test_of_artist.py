@@ -50,7 +50,7 @@ def fill(clock: MovableClock, seed: int) -> Catalog:
         for _ in range(1500)
     )
     for track in gone:
-        deletions.delete_track(catalog_tracks.get(track), now=now, account=None, actor="cli")
+        deletions.delete(catalog_tracks.get(track), now=now, account=None, actor="cli")
         del past.names[track]
     return made
 

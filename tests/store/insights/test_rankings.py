@@ -12,8 +12,9 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import rankings
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Artist, Track, TrackArtist
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT, window
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.plays.rollups.reader import Reader

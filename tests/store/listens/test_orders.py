@@ -208,7 +208,7 @@ class World:
 
     def delete(self, a: int, _b: int) -> None:
         if track := self._track(a):
-            unit = lambda: deletions.delete_track(tracks.get(track), now=NOW, account=None, actor="cli")  # noqa: E731 - short
+            unit = lambda: deletions.delete(tracks.get(track), now=NOW, account=None, actor="cli")  # noqa: E731 - short
             self.store.write(unit).result()
 
     def name(self, a: int, b: int) -> None:

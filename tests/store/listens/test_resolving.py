@@ -217,7 +217,7 @@ def test_an_undo_looks_for_another_track_and_takes_back_no_track_with_plays_of_p
     settle(store)
     another, gone, old = store.write(lambda: [make(*reversed(NAMES)), *_ids("Other"), *_ids("Old")]).result()
     settle(store)
-    store.write(lambda: deletions.delete_track(tracks.get(gone), now=NOW, account=None, actor="cli")).result()
+    store.write(lambda: deletions.delete(tracks.get(gone), now=NOW, account=None, actor="cli")).result()
     retention.prune(store, 1, now=NOW, on_progress=quiet)
     done = undo.undo(store, run, now=NOW, on_progress=quiet)
     assert done.kept["track", "plays"] == [old]
@@ -282,6 +282,6 @@ def test_named_listens_wait_again_when_their_track_goes_first(store: Store, ann:
     track = store.write(partial(make, "Evening", "Somebody")).result()
     names = store.read(lambda: PendingListen.get().names).result()
     store.write(partial(pending.name, names, track, actor=ann, now=NOW)).result()
-    store.write(lambda: deletions.delete_track(tracks.get(track), now=NOW, account=None, actor="cli")).result()
+    store.write(lambda: deletions.delete(tracks.get(track), now=NOW, account=None, actor="cli")).result()
     settle(store)
     assert waiting(store, ann) == {NAMES: 3}

@@ -14,6 +14,7 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest, retention
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import SLOT, Window
@@ -189,7 +190,7 @@ def test_a_withdrawal_that_another_one_forestalled_is_no_event(store: Store, eve
 
 
 def test_imported_plays_and_fixtures_are_of_no_account(store: Store, eve: Identity) -> None:
-    row = ingest.PlayRow(NOW // SLOT, 1, 1, b"", NOW, None, 0, 7)
+    row = PlayRow(NOW // SLOT, 1, 1, b"", NOW, None, 0, 7)
     store.write(lambda: ingest.record([row])).result()
     assert withdraw(store, Reports(eve.user_id)) == 0
     assert store.read(Play.select().count).result() == 1

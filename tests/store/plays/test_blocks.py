@@ -14,8 +14,9 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import first_plays, milestones
 from musicsvc.store.models import PlayCount
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest, verify
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT, Window
 from musicsvc.store.plays.rollups import blocks, counts, listeners, reader
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32

@@ -16,6 +16,7 @@ from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.undoing import made_rows, runs
 from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, ingest, periods, reattribution, retention, verify
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.reader import Reader
@@ -50,7 +51,7 @@ def listen() -> None:
     people = list(listeners.ensure(["opaque:x", "opaque:y", "opaque:z"]).values())
     tracks = [row.id for row in Track.select().order_by(Track.external_id)]
     ingest.record(
-        ingest.PlayRow((NOW - back * DAY) // periods.SLOT, track, person, b"", NOW - back * DAY, None, 0)
+        PlayRow((NOW - back * DAY) // periods.SLOT, track, person, b"", NOW - back * DAY, None, 0)
         for back in DAYS_AGO
         for at, person in enumerate(people)
         for track in tracks[max(0, at - 1) : at + 1]
@@ -170,7 +171,7 @@ def test_a_length_that_is_imported_later_counts_for_past_plays(
         (listener,) = listeners.ensure(["opaque:x"]).values()
         tracks = [row.id for row in Track.select().order_by(Track.external_id)]
         ingest.record(
-            ingest.PlayRow((NOW - back * DAY) // periods.SLOT, track, listener, b"", NOW - back * DAY, heard, 0)
+            PlayRow((NOW - back * DAY) // periods.SLOT, track, listener, b"", NOW - back * DAY, heard, 0)
             for back in DAYS_AGO
             for track, heard in zip(tracks, (10_000, 90_000, None), strict=True)
         )

@@ -13,8 +13,9 @@ from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import current, fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import EngagementDay, Listener, Play, PlayCount, Track, TrackPlays
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest, retention, verify
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
+from musicsvc.store.plays.ingest import WITHOUT_ID, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import counts, listeners
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32

@@ -14,8 +14,9 @@ from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import list_blocks, name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, PlayCount
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import ingest, subjects
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import counts, listeners
 from musicsvc.store.rate_limits import sqlite

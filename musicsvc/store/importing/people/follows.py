@@ -25,7 +25,6 @@ PLAIN_ID = re.compile(r"[a-z0-9]{1,60}")
 Key = tuple[str, str]  # ("email", normalized address) or ("id", external id)
 FIELDS = ("follower", "followed")
 SELF_FOLLOW = "an account cannot follow itself"
-COLUMNS = dict.fromkeys(("id", "follower_id", "followed_id", "created_at"), "bigint")
 
 
 @dataclass(slots=True)
@@ -169,6 +168,6 @@ def _insert(pairs: Sequence[tuple[int, int]], scope: Scope) -> int:
     """Store the follows, pairs of follower and followed id. Return the number of new ones."""
     ids = bulk.ids(Follow, len(pairs))
     rows = [(follow_id, *pair, scope.now) for follow_id, pair in zip(ids, pairs, strict=True)]
-    new = [follow_id for follow_id, *_ in bulk.insert_new("follow", COLUMNS, rows)]
+    new = [follow_id for follow_id, *_ in bulk.insert_new(Follow, ("id", *FIELDS, "created_at"), rows)]
     runs.made(scope.run, Follow, new)
     return len(new)

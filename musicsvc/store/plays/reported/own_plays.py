@@ -5,15 +5,14 @@ Table `own_play_day` has the number of accepted plays of each day. A withdrawn p
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import OwnPlayDay, PendingListen, Play
+from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-
-R = TypeVar("R", bound="Row")
 
 LOCK = 0x4F574E << 32  # "OWN", above the id of a listener
 OLDEST = 14 * DAY
@@ -42,23 +41,6 @@ ADD = """
 """
 
 
-class Row(Protocol):
-    """The columns of a new row of the table of plays by which the rule decides."""
-
-    @property
-    def slot(self) -> int: ...
-    @property
-    def track(self) -> int: ...
-    @property
-    def listener(self) -> int: ...
-    @property
-    def client_key(self) -> bytes: ...
-    @property
-    def played_at(self) -> int: ...
-    @property
-    def names_hash(self) -> int | None: ...
-
-
 def refuse(played_at: int, now: int, *, accepted: bool) -> str | None:
     """Return the reason to refuse an own play for its time or for the setting `plays.own` (`accepted`), else None."""
     if not accepted:
@@ -72,8 +54,8 @@ def lock(listener: int) -> None:
 
 
 def select(
-    rows: Mapping[int, R], listener: int, account: int, known: Collection[bytes] = (), *, daily: int = DAILY
-) -> tuple[dict[int, R], dict[int, str]]:
+    rows: Mapping[int, PlayRow], listener: int, account: int, known: Collection[bytes] = (), *, daily: int = DAILY
+) -> tuple[dict[int, PlayRow], dict[int, str]]:
     """Return the rows to store, and the reasons to refuse own plays, by their positions. Other rows are repeats.
 
     `listener`: the reporting `account` as a listener, which its own plays have. `known`: ids of plays that are not
@@ -84,7 +66,7 @@ def select(
     tracks = _tracks(own, listener, account)
     counted = Counter(dict(_numbers({row.slot // SLOTS_PER_DAY for row in own}, listener)))
     repeats = {*known, *_known(row.client_key for row in rows.values() if row.client_key)}
-    kept: dict[int, R] = {}
+    kept: dict[int, PlayRow] = {}
     refused: dict[int, str] = {}
     for at, row in sorted(rows.items(), key=lambda each: each[1].played_at):
         if row.client_key in repeats:
@@ -123,7 +105,7 @@ def give_back(day: int, listener: int, plays: int) -> None:
         OwnPlayDay.update(plays=OwnPlayDay.plays - plays).where(*of_day).execute()
 
 
-def _tracks(own: Iterable[Row], listener: int, account: int) -> dict[int, set[int]]:
+def _tracks(own: Iterable[PlayRow], listener: int, account: int) -> dict[int, set[int]]:
     """Return the tracks of plays of this listener in the half minutes of the rows, by half minute.
 
     Those of listens that wait for their tracks are negative.
