@@ -175,7 +175,7 @@ class Columns:
         """Guess from the first rows what the columns hold, and return an iterator over all steps of the reader.
 
         `kept`: the rules of the account. Raises UnclearError for dates that may be in either of two orders, and Failure
-        for a rule of a column without names.
+        for a rule of a column without names, or for an export of this service in which a row is no track.
         """
         steps = reader.steps()
         first: list[Record] = []
@@ -187,6 +187,7 @@ class Columns:
         rows = [each for each in first if each.fault is None and each.note is None]
         names = reader.columns or list(dict.fromkeys(name for each in rows for name in each.values))
         self._sample = names, rows
+        headings.require_tracks(names)
         # They are of tables in which others write the names.
         self.dividing.kept = NONE if reader.columns is None or headings.without_own_ids(names, ())[0] else kept
         self.guess(*self._sample)
@@ -280,6 +281,9 @@ class Columns:
         found = {filled for name in names if (filled := self.field(name))}
         missing = [each for each in required if each not in found]
         if missing:
+            for each in (each for each in self.unread.values() if each.field == missing[0]):
+                fault = f"{each.field} {each.reason}; line {each.line} has {each.example}"
+                raise Failure(f"The column {cut(each.column)!r} cannot be read: {fault}.")
             also = required[missing[0]]
             remedy = f"Name one with --map COLUMN={missing[0]}{also}. {listed}"
             raise UnclearError(f"No column has the {missing[0]}.", remedy)

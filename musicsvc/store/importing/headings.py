@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from musicsvc.errors import Failure
 from musicsvc.store.catalog.fields import COLUMNS
 from musicsvc.store.importing.cells import durations
 from musicsvc.store.importing.files.records import FIGURE, LONGEST_HEADING
@@ -39,6 +40,7 @@ COUNTS = {
 }
 # Columns with ids that are ours, not those of another service, in our own exports of figures.
 OWN_IDS = {"trackid", "albumid"}
+DAILY = {"date", "trackid", "track", "artists", "plays", "listeners"}  # of our exports of the plays of each day
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPENING = re.compile(r"[(\[*]")
@@ -89,6 +91,16 @@ def without_own_ids(columns: Sequence[str], fields: Collection[str]) -> tuple[bo
     if {key(FIGURE), "playsofalltime"}.isdisjoint(found.values()):
         return False, columns
     return True, [column for column in columns if column in fields or found[column] not in OWN_IDS]
+
+
+def require_tracks(columns: Sequence[str]) -> None:
+    """Raise Failure for the columns of an export of this service in which a row is no track."""
+    found = {*map(key, columns)}
+    if found >= DAILY or (without_own_ids(columns, ())[0] and TITLED not in found):
+        raise Failure(
+            "The file is an export of albums, artists or daily plays, which cannot be imported."
+            " Export tracks, and import that file instead."
+        )
 
 
 def counts(field: str, heading: str) -> bool:

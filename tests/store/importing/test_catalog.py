@@ -252,6 +252,7 @@ FAULTS: list[tuple[dict[str, object], str, str]] = [
     ({"track": " "}, "track is missing", "tracks"),
     ({"track": "x" * 256}, "track must not be longer than 255 characters", "tracks"),
     ({"track": "a\0"}, "track must not contain a NUL character", "tracks"),
+    ({"track": "#N/A"}, "track is an error of a spreadsheet", "tracks"),
     ({"track": "\x1b\u200b "}, "track is missing", "tracks"),
     ({"artist": ";"}, "artist is missing", "artists"),
     ({"artist": "\u200b;\x07"}, "artist is missing", "artists"),

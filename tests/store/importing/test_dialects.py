@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.errors import Failure
+from musicsvc.limited import Pause
 from musicsvc.store.importing.files import encodings, quoting, readers
 from musicsvc.store.importing.files.records import TOO_LONG
 from tests.support.bounds import Bounds
@@ -352,5 +353,7 @@ def test_a_row_that_is_too_long_is_one_row(written: Written) -> None:
     long = '"' + "lorem ipsum\n" * 100_000 + '"'
     file = written(joined([HEADINGS, SOUND[0], ["b2", "Two", long], SOUND[1]]))
     assert (rows(file), faults(file)) == ([HEADINGS, *SOUND], [(3, TOO_LONG)])
+    with readers.open_file(written(joined([HEADINGS, SOUND[0]]) + 'a,b,"c' + "\n" * 500_000)) as reader:
+        assert sum(step is Pause.FULL for step in reader.steps()) > 4  # in which an import can be stopped
     lost = written(joined([HEADINGS, SOUND[0], ["b2", '"Two', "Band"], *([SOUND[1]] * 100_000)]))
     assert (len(rows(lost)), faults(lost)) == (100_002, [(3, quoting.OPEN)])

@@ -555,6 +555,13 @@ def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[s
         import_file(store, shared_data("import_formats/librefm_no_header.csv"), Plays(ImportOptions(listener="me")))
 
 
+def test_a_column_of_times_that_cannot_be_read_is_named(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "days.csv").write_text("Track,Artist,Played at\nRag,Ann,2024-04-21\n")
+    told = "The column 'Played at' cannot be read: played_at must be a time such as .*; line 2 has 2024-04-21."
+    with pytest.raises(Failure, match=told):
+        import_file(store, tmp_path / "days.csv", Plays(ImportOptions(listener="me")))
+
+
 @pytest.mark.slow
 def test_a_history_in_another_encoding_is_read_and_says_so(tmp_path: Path) -> None:
     table = f"artist,track,time\nBjörk,Jóga,{AT}\n"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from musicsvc.errors import Failure
 from musicsvc.reports.formats import FORMATS
 from musicsvc.server.shapes import exports
 from musicsvc.store.engine.name_keys import name_key
@@ -22,9 +23,13 @@ from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.insights import export_rows
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
-from musicsvc.store.plays.periods import window
+from musicsvc.store.models.plays import PlayRow
+from musicsvc.store.plays.ingest import WITHOUT_ID
+from musicsvc.store.plays.periods import SLOT, window
+from musicsvc.store.plays.rollups import listeners
 from musicsvc.wording import name_problem
 from tests.conftest import NOW
+from tests.support import dumps
 from tests.support.catalog_import import dump
 from tests.support.examples import examples
 from tests.support.import_files import quiet
@@ -140,13 +145,13 @@ def clear(store: Store) -> None:
     store.write(unit).result()
 
 
-def export(store: Store, form: str) -> bytes:
+def export(store: Store, form: str, kind: str = "tracks") -> bytes:
     def read() -> bytes:
         days = window("30-days", NOW)
-        with export_rows.cells("tracks", Scope(), days) as rows:
+        with export_rows.cells(kind, Scope(), days) as rows:
             write = FORMATS[form].write_table
             assert write is not None
-            return b"".join(write(exports.table("tracks", Scope(), days, NOW, rows, FORMATS[form])))
+            return b"".join(write(exports.table(kind, Scope(), days, NOW, rows, FORMATS[form])))
 
     return store.read(read).result()
 
@@ -229,6 +234,20 @@ def test_plays_of_deleted_tracks_are_no_track(store: Store, tmp_path: Path) -> N
     file.write_text('"track_id","track","artists","plays_total"\n1,"Rag","Ann",2\n,"(deleted tracks)","",3\n')
     found = import_export(store, file)
     assert (found.counts["tracks"].new, found.notes["deleted"], found.refused) == (1, 1, [])
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "xlsx"])
+@pytest.mark.parametrize("kind", ["albums", "artists", "plays"])
+def test_exports_whose_rows_are_no_tracks_are_refused(store: Store, tmp_path: Path, kind: str, form: str) -> None:
+    def fill() -> None:
+        make(["Ann"], [Record("Two", [0], None, None)], [Record("Rag", [0], None, None, album=0)])
+        listener = listeners.ensure(["opaque:fan"])["opaque:fan"]
+        dumps.record([PlayRow(NOW // SLOT, Track.get().id, listener, WITHOUT_ID, NOW, None, 0)])
+
+    store.write(fill).result()
+    (tmp_path / f"plays.{form}").write_bytes(export(store, form, kind))
+    with pytest.raises(Failure, match="an export of albums, artists or daily plays"):
+        import_export(store, tmp_path / f"plays.{form}")
 
 
 def test_rules_that_divide_names_are_not_of_exports(store: Store, tmp_path: Path) -> None:

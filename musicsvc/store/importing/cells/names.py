@@ -11,6 +11,8 @@ from musicsvc.wording import CONTROLS, is_url, is_visible
 MOST_NAMES = 1_000  # in a cell
 URL_LENGTH = 2048
 SEPARATOR = ";"
+# What spreadsheets write into a CSV file for a formula that failed, in English, German and French.
+ERRORS = {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#BEZUG!", "#WERT!", "#VALEUR!"}
 
 
 def text(value: Any, longest: int) -> str | None:
@@ -27,6 +29,8 @@ def text(value: Any, longest: int) -> str | None:
         return None
     if "\0" in found:
         raise ValueError("must not contain a NUL character")
+    if found in ERRORS:
+        raise ValueError("is an error of a spreadsheet")
     if len(found) > longest:
         raise ValueError(f"must not be longer than {longest:,} characters")
     return found

@@ -16,7 +16,9 @@ DAY_SECONDS = 86_400
 LATEST = 253_402_300_799  # the last second of the year 9999
 UNSET = (0, 315_532_800 * SECOND)  # the times of players whose clock was never set: 1970, or 1980
 OUT_OF_RANGE = "is out of range; Unix times must be in seconds"
-SAID = {OUT_OF_RANGE, dates.UNCLEAR}
+SERIAL = "is a date that a spreadsheet wrote as a number; format its column as date and time"
+SERIALS = range(36_526, 73_051)  # from 2000 to 2099; as Unix seconds they are all on the first of January 1970
+SAID = {OUT_OF_RANGE, SERIAL, dates.UNCLEAR}
 NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 PLAIN = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
@@ -58,6 +60,8 @@ def _unix(value: Any) -> int | None:
         return None
     if seconds is not None and abs(seconds) > LATEST:
         raise ValueError(OUT_OF_RANGE)
+    if seconds is not None and int(seconds) in SERIALS:
+        raise ValueError(SERIAL)
     return None if seconds is None else int(seconds * SECOND)
 
 

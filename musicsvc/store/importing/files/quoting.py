@@ -31,7 +31,7 @@ class Dialect(NamedTuple):
 
 
 class Rows:
-    """The rows of a table, blank ones too, each with the number of its first line.
+    """The rows of a table, blank ones too, each with the number of its first line. What is skipped is blank.
 
     A quote that is never closed makes no long row: where the quotes of a row are wrong, or reach over more than
     LONGEST_ROW, only its first line is refused. It is read if its last cell alone lacks a closing quote, and between
@@ -47,6 +47,7 @@ class Rows:
         self._first: Line | None = None  # of the next row for the csv module
         self._more: list[Line] = []  # the other lines that it has of the row
         self._known = 0
+        self._is_skipping = False
         self.use(Dialect(",", 0, 1))
 
     def use(self, dialect: Dialect) -> None:
@@ -63,6 +64,9 @@ class Rows:
                 yield number, text.rstrip("\r\n").split(sign, MOST_SIGNS), "", ""
             else:
                 yield self._quoted(line)
+                while self._is_skipping and (line := self._take()) is not None:  # to the end of a row that is too long
+                    _, self._is_skipping, _ = divide(line[1], sign, within=True)
+                    yield line[0], [], "", ""
 
     def _take(self) -> Line | None:
         return self._queue.popleft() if self._queue else next(self._source, None)
@@ -134,17 +138,12 @@ class Rows:
             return number, [*cells, "".join(parts), *more[1:]], "", ""
         alike = sum(text.count(self.sign) + 1 == self._width for _, text, _ in taken)
         if size > LONGEST_ROW and 2 * alike <= len(taken):  # these are hardly rows
-            self._skip(is_open=is_open)
+            self._is_skipping = is_open
             return number, None, TOO_LONG, ""
         if taken:
             self._known = max(self._known, taken[-1][0])
         self._queue.extendleft(reversed(taken))
         return None
-
-    def _skip(self, *, is_open: bool) -> None:
-        """Read on to the end of a row that is too long."""
-        while is_open and (line := self._take()) is not None:
-            _, is_open, _ = divide(line[1], self.sign, within=True)
 
     def fit(self) -> int:
         """Find out from the first lines how the table is written, and return the line of its headings.

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,6 +121,7 @@ class _Dated(Through):
 
 
 def _is_unknown(time: Any) -> bool:
-    with suppress(ValueError):
+    try:
         return (times.instant(time) or 0) < OLDEST
-    return False
+    except ValueError as error:
+        return str(error) == times.SERIAL  # on the first of January 1970
