@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from musicsvc.store.accounts import api_access, users
 from musicsvc.store.security.sessions import SessionIdentity
 
 
@@ -25,4 +26,7 @@ def first_play(caller: SessionIdentity, *, tracks: bool, path: str = "/import") 
         Step("Or let a player or shop report each play, with a token of yours", "/settings/developers", done=False),
     ]
     access = Step("Ask for access, to add music and plays", "/settings/access", caller.api_access)
+    user = users.get(caller.user_id)
+    if api_access.state_of(user, api_access.latest_request(user)) == "pending":
+        access = Step("Wait for access, which an administrator decides about", None, done=False)
     return [access, *(each if caller.api_access else each._replace(path=None) for each in steps)]

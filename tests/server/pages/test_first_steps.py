@@ -45,6 +45,9 @@ async def test_first_steps_stand_in_place_of_zeros_and_lead_on(person: Person) -
     shown, steps = await page(person, "/insights")
     assert "You manage no artist yet" in shown.text
     assert [target for _, target in steps] == ["/settings/access", None, None, None]  # all wait for access
+    person.do(lambda _: api_access.request(person.email, "Music", "1 album", "Label", now=1))
+    _, (access, *_) = await page(person, "/insights")
+    assert access == ("Wait for access, which an administrator decides about", None)
     person.do(lambda user: api_access.grant(user, now=1))
     assert [target for _, target in (await page(person, "/insights"))[1]] == [
         "done",

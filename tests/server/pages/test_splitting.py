@@ -39,11 +39,13 @@ async def test_a_page_shows_the_parts_and_what_they_get_and_its_button_splits(pe
     page = await get(person, f"/insights/artist/{both}")
     (link,) = (each for each in page.links() if each.startswith(PATH))
     form = (await get(person, link)).forms[PATH]
-    assert form == {"artist": f"Ann & Bob ({both})", "into": "Ann\nBob"}  # proposed by the sign between the names
-    assert (await get(person, PATH)).forms[PATH] == {"artist": "", "into": ""}
+    # Proposed by the sign between the names.
+    assert (form["artist"], form["into"]) == (f"Ann & Bob ({both})", "Ann\nBob")
+    form = (await get(person, PATH)).forms[PATH]
+    assert (form["artist"], form["into"]) == ("", "")
     assert (await get(person, f"{PATH}?artist={ann}")).forms[PATH]["into"] == ""
 
-    query = urlencode({"artist": form["artist"], "into": "Bob\r\n\r\n  Ann \r\n"})
+    query = urlencode({"artist": f"Ann & Bob ({both})", "into": "Bob\r\n\r\n  Ann \r\n"})
     page = await get(person, f"{PATH}?{query}")
     assert "Each of these gets 1 track, 1 album:" in page.text
     assert f"Bob, which is created Ann ({ann})" in page.text
@@ -71,7 +73,10 @@ async def test_a_page_shows_the_parts_and_what_they_get_and_its_button_splits(pe
 async def test_many_long_names_are_cut_in_the_sentence_that_says_what_was_done(person: Person) -> None:
     both = person.do(lambda user: duo(user.id))
     parts = "\n".join(f"{number} {'𝄞' * 250}" for number in range(10, 60))
-    answer = await person.browser.post(PATH, {"artist": both, "into": parts})
+    typed = {"artist": f"Ann & Bob ({both})", "into": parts}
+    preview = await person.browser.post(PATH, typed | {"preview": "on"})
+    assert (preview.status, "Split Ann & Bob?" in HtmlPage(preview.body).text) == (200, True)
+    answer = await person.browser.post(PATH, HtmlPage(preview.body).forms[PATH])
     assert (answer.status, len(answer.headers["Set-Cookie"]) < 3_100) == (303, True)
     shown = (await get(person, "/insights/artists")).text
     assert re.search("Ann & Bob is split into 10 𝄞{250}, 11 𝄞{200,249}…", shown)

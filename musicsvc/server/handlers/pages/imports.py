@@ -151,7 +151,7 @@ def preview_undo(home: str, subject: RunRow) -> View:
         "run": found.run,
         "deleted": wording.quantities({"play": found.plays} | found.deleted),
         "restored": wording.quantities(found.restored),
-        "kept": wording.kept_lines(found.kept, "Keeps"),
+        "kept": wording.kept_lines(found.kept, "Keeps", wording.names_of(found.kept)),
     }
     return View("import/undo.html", values)
 

@@ -88,10 +88,12 @@ def _parts(text: str, now: int) -> list[str]:
     return parts
 
 
-def split(body: SplitForm, caller: SessionIdentity, now: int) -> Redirect:
-    """Split an artist into others."""
-    parts = _parts(body.into, now)
-    done = splitting.split(body.artist, parts, now=now, caller=caller, actor=_actor(caller))
+def split(body: SplitForm, caller: SessionIdentity, now: int) -> View | Redirect:
+    """Split an artist into others, or show what a split would do."""
+    if body.preview:
+        return show_split(SplitQuery(artist=body.artist, into=body.into or None), caller, now)
+    artist, parts = _find("artist", "artist", body.artist, caller), _parts(body.into, now)
+    done = splitting.split(artist, parts, now=now, caller=caller, actor=_actor(caller))
     return Redirect("/insights/artists", f"{done.name} is split into {', '.join(part.name for part in done.into)}.")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pydantic
 
 from musicsvc.server.schemas.fields import PageNumber, QueriedId, Query, Text
-from musicsvc.server.schemas.pages.form import Form
+from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.server.schemas.pages.insights import FormId
 from musicsvc.store.catalog.fields import FIELDS, Field
 from musicsvc.store.editing.merging import Noun
@@ -52,10 +52,14 @@ class SplitQuery(Query):
 
 
 class SplitForm(Form):
-    """The id of an artist, and the names or ids of the artists into which it is split, one in a line."""
+    """The name or id of an artist, and those of the artists into which it is split, one in a line.
 
-    artist: QueriedId
+    `preview`: show first what a split would do. A query would be too long for 50 long names.
+    """
+
+    artist: Annotated[str, Text(0, 300)]
     into: Annotated[str, Text(0, LONGEST_PARTS)] = ""
+    preview: Checkbox = False
 
 
 class FieldsForm(Form):

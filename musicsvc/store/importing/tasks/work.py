@@ -1,5 +1,6 @@
 """Do what the queue asks for: check an uploaded file, import it, or undo an import."""
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import astuple
@@ -50,7 +51,12 @@ REMEDIES = {
     " Leave out --encoding.": "",
     ", or leave out --encoding": "",
 }
-NAMES = sorted({name for kind in KINDS.values() for name in kind.fields if "_" in name}, key=len, reverse=True)
+# Names of fields, and how people write them.
+NAMES = {
+    name: name.removesuffix("_ms").replace("_", " ") for kind in KINDS.values() for name in kind.fields if "_" in name
+}
+NAMES |= {name: name.upper() for name in ("isrc", "upc", "bpm")}
+NAME = re.compile(rf"\b({'|'.join(NAMES)})\b")
 Report = dict[str, Any]
 
 
@@ -233,7 +239,8 @@ class _Task:
         actor = self._store.read(partial(_require_undoable, self._task.run, self._task.user)).result()
         done = undo.undo(self._store, self._task.run, now=self._now, on_progress=go_on, actor=actor)
         what = wording.quantities({"play": done.plays} | done.counts)
-        return {"done": what, "kept": wording.kept_lines(done.kept, "Kept")}
+        names = self._store.read(partial(wording.names_of, done.kept)).result()
+        return {"done": what, "kept": wording.kept_lines(done.kept, "Kept", names)}
 
 
 def _require_undoable(run: int, user: int) -> Actor:
@@ -249,9 +256,7 @@ def _in_words(line: str) -> str:
     """Replace the remedies of the command line, and names of fields, in a message."""
     for option, remedy in REMEDIES.items():
         line = line.replace(option, remedy)
-    for name in NAMES:
-        line = line.replace(name, name.removesuffix("_ms").replace("_", " "))
-    return line
+    return NAME.sub(lambda found: NAMES[found[0]], line)
 
 
 def _require_all(report: Report, options: ImportOptions) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from musicsvc.wording import quantity, some_of
+from musicsvc.store.models import Album, Artist, Genre, Playlist, Tag, Track
+from musicsvc.wording import cut, quantity, some_of
 
 Kept = Mapping[tuple[str, str], list[int]]  # ids by table and reason
 NOUNS = {
@@ -18,6 +19,14 @@ NOUNS = {
     "track": "tracks",
 }
 MOST_IDS = 12  # per line
+NAMED: dict[str, Any] = {
+    "album": Album,
+    "artist": Artist,
+    "genre": Genre,
+    "playlist": Playlist,
+    "tag": Tag,
+    "track": Track,
+}
 
 
 def quantities(counts: Mapping[str, int]) -> str:
@@ -31,7 +40,20 @@ def kept_rows(kept: Kept) -> list[dict[str, Any]]:
     return [{"kind": NOUNS[table], "reason": reason, "ids": sorted(ids)} for (table, reason), ids in kept.items()]
 
 
-def kept_lines(kept: Kept, verb: str) -> list[str]:
-    """Return a line for each kind and reason, with the ids of the kept rows."""
-    shown = [(row, some_of([*map(str, row["ids"])], MOST_IDS)) for row in kept_rows(kept)]
-    return [f"{verb} {row['kind']} ({row['reason']}): {ids}." for row, ids in shown]
+def kept_lines(kept: Kept, verb: str, names: Mapping[tuple[str, int], str] | None = None) -> list[str]:
+    """Return a line for each kind and reason, with the names of the kept rows, or the ids of those without a name."""
+    lines = []
+    for (table, reason), ids in kept.items():
+        shown = [(names or {}).get((table, each)) or str(each) for each in sorted(ids)]
+        lines.append(f"{verb} {NOUNS[table]} ({reason}): {some_of(shown, MOST_IDS)}.")
+    return lines
+
+
+def names_of(kept: Kept) -> dict[tuple[str, int], str]:
+    """Return the names of the kept rows that `kept_lines` shows, in quotation marks, by table and id."""
+    found: dict[tuple[str, int], str] = {}
+    for (table, _), ids in kept.items():
+        if (model := NAMED.get(table)) is not None:
+            rows = model.select(model.id, model.name).where(model.id.in_(sorted(ids)[:MOST_IDS]))
+            found |= {(table, number): f"“{cut(name)}”" for number, name in rows.tuples().iterator()}
+    return found
