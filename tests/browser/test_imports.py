@@ -41,6 +41,7 @@ def test_a_label_imports_a_sheet_and_undoes_it(
     page.get_by_label("File").set_input_files(tmp_path / "études.csv")
     page.get_by_role("button", name="Upload").click()
     expect(page.get_by_role("alert")).to_have_text("No column has the track.")
+    expect(page.get_by_text("Choose below which one has")).to_be_visible()
     page.get_by_label("Work is read as").select_option("Track")
     page.get_by_role("button", name="Read the file like this").click()
     page.get_by_role("button", name="Import the file").click()

@@ -12,6 +12,7 @@ from musicsvc.store.editing import row_texts, splitting
 
 EDIT: Mapping[str, type[Body]] = {"artist": ArtistEdit, "album": AlbumEdit, "track": TrackEdit}
 NEW: Mapping[str, type[Body]] = {"artist": ArtistIn, "album": AlbumIn, "track": TrackIn}
+NO_LENGTH = "Must be a length such as 3:45, or in milliseconds."
 
 
 def read(
@@ -54,6 +55,8 @@ def _parse(noun: str, texts: Mapping[str, str], manager_id: int | None) -> tuple
                 sent[field.name] = row_texts.find_ids(field, field.parse(texts[field.name]), manager_id)
             except Failure as failure:
                 errors[field.name] = failure.message
+            if field.form == "length" and isinstance(sent.get(field.name), str):
+                errors[field.name] = NO_LENGTH
     missing = [field.name for field in fields.FIELDS[noun] if not field.optional and sent.get(field.name, "") is None]
     return sent, errors | dict.fromkeys(missing, REQUIRED)
 

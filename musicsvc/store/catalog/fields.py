@@ -89,7 +89,7 @@ class Field:
 
     @property
     def rule(self) -> str:
-        """How its value is written, if that needs to be said beyond its form."""
+        """The way its value is written, if that needs to be said beyond its form."""
         return self.hint or ("{:,} to {:,}".format(*self.bounds) if self.form == "number" else "")
 
     @property

@@ -145,7 +145,7 @@ async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(per
     assert {name: shown[name] for name in wrong} == wrong
     for message in (
         "This field is required.",
-        "Must be an integer.",
+        "Must be a length such as 3:45, or in milliseconds.",
         "There is no artist named Nobody.",
         "Must be at least 20.",
         "Must have at most 60 characters.",
