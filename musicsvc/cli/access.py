@@ -43,7 +43,6 @@ def entry_json(entry: api_access.AccessEntry) -> JSON:
 
 
 def request_json(request: models.AccessRequest) -> JSON:
-    """Return an access request as JSON, with times in ISO 8601."""
     found = envelope.picked(request, "id", "email", "state", "use_case", "volume", "organization", "reason")
     found["requested_at"] = isoformat(request.created_at)
     return found | envelope.picked(request, "decided_at")

@@ -112,5 +112,4 @@ def verify(
 
 
 def artist_json(artist: artists.ArtistRow) -> JSON:
-    """Return an artist as JSON for the output of `--json`."""
     return {"id": artist.id, "name": artist.name, "verified": bool(artist.verified), "manager_id": artist.manager_id}

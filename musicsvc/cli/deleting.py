@@ -104,7 +104,6 @@ def erase(
 
 
 def _wait_until_overwritten(session: Session, store: stores.Store) -> None:
-    """Wait until the files are overwritten, or warn."""
     if not store.overwritten(SECONDS):
         session.echo(LEFT, always=True)
 

@@ -165,7 +165,6 @@ class _Commands(UserDict[str, Any]):
 
 
 def _declared(function: Callable[..., None]) -> list[Any]:
-    """Return the options that a function declares."""
     app = typer.Typer(add_completion=False)
     app.command()(function)
     return get_command(app).params

@@ -101,6 +101,5 @@ class Limited:
                     yield Pause.IDLE
 
     def close(self) -> None:
-        """End the process."""
         self._process.kill()
         self._process.communicate()

@@ -22,7 +22,6 @@ class Kind(Enum):
 
     @property
     def is_text(self) -> bool:
-        """Whether the values are texts."""
         return self in {Kind.TEXT, Kind.DATE, Kind.TIME}
 
 

@@ -60,7 +60,6 @@ def _translate(error: Exception, target: Path) -> Exception:
 
 
 def json_lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Iterator[bytes]:
-    """Yield each row as a line with a JSON object."""
     names = [each.name for each in columns]
     return (orjson.dumps(dict(zip(names, row, strict=True))) + b"\n" for row in rows)
 

@@ -92,7 +92,6 @@ def _days(report: JSON) -> list[list[object]]:
 
 
 def _figures(title: str, found: JSON, columns: FigureColumns) -> Sheet:
-    """Return a sheet with a line for each figure."""
     described = ((columns.figures.get(path) or _count(path), value) for path, value in flat(found).items())
     return Sheet(title, FIGURE, [(each.heading, TypedCell(value, each.kind)) for each, value in described])
 

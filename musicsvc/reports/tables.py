@@ -31,7 +31,6 @@ class Table:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns."""
         return [each.name for each in self.columns]
 
 

@@ -165,7 +165,6 @@ def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:
 
 
 def _all_https(protocols: Sequence[str]) -> bool:
-    """Return whether there is at least one protocol and all are https."""
     return bool(protocols) and all(protocol.lower() == "https" for protocol in protocols)
 
 

@@ -68,7 +68,6 @@ def _traceback_text(failure: Any) -> str:
 
 
 def _cut_middle(text: str, longest: int) -> str:
-    """Cut out the middle of the text if it is longer than `longest` characters."""
     return text if len(text) <= longest else f"{text[: longest // 3]}{CUT}{text[-2 * longest // 3 :]}"
 
 

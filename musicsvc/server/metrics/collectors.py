@@ -75,7 +75,6 @@ def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, firs
 
 
 def add_caches(metrics: Metrics, authenticator: Authenticator, pictures: Drawings, reports: Drawings) -> None:
-    """Add metrics of the caches of tokens, pictures and shared reports."""
     metrics.gauge("musicsvc_token_cache_bytes", "Memory of tokens, about.", lambda: authenticator.size)
     metrics.gauge("musicsvc_picture_cache_bytes", "Memory of drawn pictures.", lambda: pictures.size)
     metrics.gauge("musicsvc_report_cache_bytes", "Memory of shared reports.", lambda: reports.size)
@@ -115,7 +114,6 @@ def add_installation(metrics: Metrics, settings: Settings) -> None:
 
 
 def add_logs(metrics: Metrics, writer: LineWriter) -> None:
-    """Add a metric of lost log lines."""
     text = "Log lines that could not be written to stderr."
     metrics.counter("musicsvc_log_lines_dropped", text, lambda: writer.dropped)
 

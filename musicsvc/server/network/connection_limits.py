@@ -25,8 +25,6 @@ MAX_FRAMING = 1024 * 1024  # bytes of chunk sizes, extensions and trailers, and 
 
 @dataclass(slots=True, eq=False)
 class ClientConnections:
-    """The open connections of one client."""
-
     key: str  # the IPv4 address or the IPv6 /64 network
     limited: bool  # whether the limit per client applies
     count: int = 0

@@ -39,8 +39,6 @@ CHECKS = 4  # in the time of the watchdog
 
 @dataclass(slots=True)
 class Worker:
-    """A running worker process."""
-
     number: int
     started: float
     link: socket.socket

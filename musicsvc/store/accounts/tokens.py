@@ -95,7 +95,6 @@ def well_formed(value: str) -> bool:
 
 
 def is_listening(value: str) -> bool:
-    """Return whether the value has the form of a listening token."""
     if len(value) != LISTENING_LENGTH:
         return False
     try:

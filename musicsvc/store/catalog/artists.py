@@ -106,7 +106,6 @@ def _managed(ids: Collection[int], user_id: int) -> Any:
 
 
 def manages_any(user_id: int) -> bool:
-    """Return whether the account manages an artist."""
     return Artist.select().where(managed_by(user_id)).exists()
 
 
@@ -141,12 +140,10 @@ def verify(artist_id: int, *, verified: bool = True, now: int, actor: Actor = "c
 
 
 def of_albums(album_ids: Collection[int]) -> dict[int, Iterable[ArtistRow]]:
-    """Return album id → artists."""
     return _credits(_album_links(album_ids))
 
 
 def of_tracks(track_ids: Collection[int]) -> dict[int, Iterable[ArtistRow]]:
-    """Return track id → artists."""
     return _credits(_track_links(track_ids))
 
 

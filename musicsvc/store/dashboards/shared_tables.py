@@ -23,7 +23,6 @@ RANKED = {
 
 
 def names(shared: SharedReport) -> list[str]:
-    """Return the names of the tables that the report has."""
     ranked = [] if shared.compared else [table for kind, table in RANKED if kind == shared.subjects[0].kind]
     return [DAYS, *ranked]
 

@@ -89,7 +89,6 @@ def _order(ids: BitMap64, selection: Selection, window: Window) -> list[int]:
 
 
 def _values(kind: int, ids: Sequence[int], window: Window, column: str) -> Values:
-    """Return the values of a column by id."""
     if not ids:
         return {}
     if column == NAME:

@@ -11,7 +11,6 @@ from musicsvc.store.catalog.tracks import TrackRow
 
 
 def create_artist(values: Mapping[str, Any], *, now: int, actor: Caller) -> ArtistRow:
-    """Create an artist that the actor manages."""
     return artists.create(**values, now=now, actor=actor)
 
 

@@ -121,7 +121,6 @@ def run(statement: str, *values: Any) -> None:
 
 
 def run_many(statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a statement once for each row of parameters."""
     if rows:
         current().cursor().executemany(native(statement), rows)
 

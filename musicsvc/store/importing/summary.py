@@ -113,7 +113,6 @@ class ImportSummary:
     at_most: bool = False  # a dry run of a long file, which counts names again that return after some seconds
 
     def leave_out(self, cells: Iterable[LeftOutCell]) -> None:
-        """Count cells that were left out."""
         for line, name, reason, example in cells:
             self.left_out.setdefault((name, reason), LeftOut(0, line, example)).count += 1
             self.zeros += not example.strip("0")
@@ -147,7 +146,6 @@ class ImportSummary:
             yield f"Unused columns: {', '.join(name for _, name in columns)} ({reason})."
 
     def add_artists(self, names: Iterable[str]) -> None:
-        """Add the names of new artists."""
         for name in names:
             marks = lists.marks(name)
             found = self.joined if marks else self.single

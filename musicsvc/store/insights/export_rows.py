@@ -74,7 +74,6 @@ class ExportRow:
 
 
 def columns(type_: str, scope: Scope) -> tuple[str, ...]:
-    """Return the columns of an export."""
     further = {"tracks": OF_IMPORTS, "albums": () if scope.artist is None else (OF_ARTIST,)}
     return (*COLUMNS[type_], *further.get(type_, ()))
 

@@ -70,7 +70,6 @@ class Figures:
 
     @property
     def first_play(self) -> str | None:
-        """The date of the first play."""
         return None if self.first_day is None else to_date(self.first_day).isoformat()
 
 

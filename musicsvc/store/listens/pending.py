@@ -99,5 +99,4 @@ def last_heard(account: int) -> tuple[int, str | None] | None:
 
 
 def waiting(account: int) -> Any:
-    """Return a query for the pending listens of an account."""
     return PendingListen.select().where(PendingListen.user == account, PendingListen.counted_for.is_null())

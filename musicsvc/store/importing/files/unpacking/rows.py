@@ -55,7 +55,6 @@ def from_record(record: Record) -> list[Any]:
 
 
 def to_record(row: Sequence[Any], columns: Sequence[str] | None) -> Record:
-    """Return the record of a printed row."""
     number, cells, *more = row
     for place, kind in more[0] if more else ():
         cells[place] = UNPACK[kind](cells[place])
