@@ -86,26 +86,13 @@ def test_an_argument_is_required_unless_an_option_replaces_it() -> None:
 
 
 IDS = (1, 2**53 - 1)
-RANGES = {
+USUAL = {"--limit": (1, 1_000_000), "--id": IDS, "--token": IDS, "token_id": IDS, "run": IDS}
+RANGES = {  # the others
     "serve": {"--port": (0, 65_535), "--workers": (1, 64), "--wait-for-database": (0, None), "--speed": (0, 1e9)},
-    "user list": {"--limit": (1, 1_000_000)},
-    "access list": {"--limit": (1, 1_000_000)},
-    "token list": {"--limit": (1, 1_000_000)},
     "token create": {"--days": (1, 90)},
-    "token revoke": {"token_id": IDS},
-    "token reinstate": {"token_id": IDS},
-    "token regenerate": {"token_id": IDS},
-    "import undo": {"run": IDS},
     "export report": {"--release-days": (1, 365)},
-    "artist list": {"--limit": (1, 1_000_000)},
-    "album list": {"--limit": (1, 1_000_000)},
-    "track list": {"--limit": (1, 1_000_000)},
     "insights release": {"--days": (1, 365)},
-    "plays list": {"--limit": (1, 1_000_000)},
-    "plays recount": {"--id": (1, 2**53 - 1)},
-    "activity": {"--token": IDS, "--limit": (1, 1_000_000)},
     "activity top": {"--limit": (1, 10_000)},
-    "abuse explain": {"token_id": IDS},
     "cover": {"--template": (1, None), "--size": (16, 3_000)},
 }
 # The choices that the help of their option does not list.
@@ -122,7 +109,7 @@ def test_numbers_have_these_ranges() -> None:
     found: dict[str, dict[str, tuple[float | None, float | None]]] = {}
     for path, part in typed_parameters():
         declared = part.type_descriptor.parameter_info
-        if (declared.min, declared.max) != (None, None):
+        if (declared.min, declared.max) not in {(None, None), USUAL.get(part.opts[0])}:
             found.setdefault(path, {})[part.opts[0]] = (declared.min, declared.max)
     assert found == RANGES
 

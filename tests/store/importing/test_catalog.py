@@ -291,9 +291,12 @@ LEFT_OUT: list[tuple[dict[str, object], str]] = [
     ({"upc": "0" * 41}, "must not be longer than 40 characters"),
     ({"label": "x" * 256}, "must not be longer than 255 characters"),
     ({"featured_artist": "x" * 256}, "must not be longer than 255 characters"),
-    *(({each.name: str(each.bounds[1] + 1)}, "must be between {:,} and {:,}".format(*each.bounds))
-      for each in FIELDS["track"] if each.form == "number"),
 ]  # fmt: skip
+LEFT_OUT += [
+    ({each.name: str(each.bounds[1] + 1)}, "must be between {:,} and {:,}".format(*each.bounds))
+    for each in FIELDS["track"]
+    if each.form == "number"
+]
 
 
 def test_a_row_is_refused_by_its_line_with_the_reason_and_the_rest_goes_in(store: Store, imported: Import) -> None:
