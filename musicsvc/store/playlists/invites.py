@@ -66,13 +66,11 @@ def create(playlist: PlaylistRow, user_id: int, *, now: int) -> None:
 
 def accept(invitation: Invitation, *, now: int) -> PlaylistRow:
     """Accept the invitation and return the playlist. Raises Conflict unless the invitation is pending."""
-    _require_pending(invitation, now)
     return _answer(invitation, "accepted", now)
 
 
 def decline(invitation: Invitation, *, now: int) -> PlaylistRow:
     """Decline the invitation and return the playlist. Raises Conflict unless the invitation is pending."""
-    _require_pending(invitation, now)
     return _answer(invitation, "declined", now)
 
 
@@ -83,13 +81,9 @@ def _find(playlist_id: int, user_id: int) -> PlaylistInvite | None:
     return found
 
 
-def _require_pending(invitation: Invitation, now: int) -> None:
-    state = invitation.state_at(now)
-    if state in ANSWERED:
-        raise Conflict(ANSWERED[state])
-
-
 def _answer(invitation: Invitation, state: str, now: int) -> PlaylistRow:
+    if refusal := ANSWERED.get(invitation.state_at(now)):
+        raise Conflict(refusal)
     PlaylistInvite.update(state=state, answered_at=now).where(PlaylistInvite.id == invitation.id).execute()
     return invitation.playlist
 

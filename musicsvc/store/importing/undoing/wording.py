@@ -7,17 +7,8 @@ from musicsvc.store.models import Album, Artist, Genre, Playlist, Tag, Track
 from musicsvc.wording import cut, quantity, some_of
 
 Kept = Mapping[tuple[str, str], list[int]]  # ids by table and reason
-NOUNS = {
-    "account": "accounts",
-    "album": "albums",
-    "artist": "artists",
-    "follow": "follows",
-    "genre": "genres",
-    "playlist": "playlists",
-    "playlist_track": "entries",
-    "tag": "tags",
-    "track": "tracks",
-}
+TABLES = ("account", "album", "artist", "follow", "genre", "playlist", "playlist_track", "tag", "track")
+NOUNS = {table: f"{table}s" for table in TABLES} | {"playlist_track": "entries"}
 MOST_IDS = 12  # per line
 NAMED: dict[str, Any] = {
     "album": Album,
