@@ -24,7 +24,7 @@ def register(body: RegisterIn, prepared: str, settings: Settings, site: Site, no
     """Register an account. If `token_name` is sent, the response has a token, which is not shown again."""
     granted = settings.registration.grants_access
     user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, actor="api")
-    shape = catalog.user_summary(user.id, user.display_name, user.avatar, site)
+    shape = catalog.account(user, site)
     if body.token_name is not None:
         _, value = tokens.create(user, body.token_name, now=now, without_access=True, actor="api")
         shape["access_token"] = value
@@ -40,4 +40,4 @@ def log_in(body: LoginIn, verified: Credentials | None, settings: Settings, site
     if not user.api_access:
         raise api_access.NoAccess(settings.access.contact_email)
     _, value = tokens.create(user, body.token_name, now=now, actor="api")
-    return ok(user={**catalog.user_summary(user.id, user.display_name, user.avatar, site), "access_token": value})
+    return ok(user={**catalog.account(user, site), "access_token": value})

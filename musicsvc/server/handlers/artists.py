@@ -47,7 +47,7 @@ def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     found = albums.list_by_artist(subject.id, query.to_page())
     if caller is None:
         return paged(found, shapes.album_public)
-    return ok(pagination=paginator(found, answer.page(found, shapes.album_full, albums.with_contents)))
+    return answer.paged(found, shapes.album_full, albums.with_contents)
 
 
 def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
@@ -55,4 +55,4 @@ def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     found = tracks.list_by_artist(subject.id, query.to_page())
     if caller is None:
         return paged(found, shapes.track_public)
-    return ok(pagination=paginator(found, answer.page(found, shapes.track_full, tracks.complete)))
+    return answer.paged(found, shapes.track_full, tracks.complete)

@@ -29,5 +29,5 @@ def show(subject: CollectionRow, site: Site, answer: AnswerBuilder) -> JSON:
 
 
 def _shape(row: CollectionRow, site: Site, **contents: Members) -> JSON:
-    about, user = picked(row, "id", "name", "description", "tracks_count"), catalog.user_summary(*row.user, site)
+    about, user = picked(row, "id", "name", "description", "tracks_count"), catalog.account(row.user, site)
     return {**about, **contents, "user": user, **picked(row, "created_at")}

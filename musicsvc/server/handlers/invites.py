@@ -3,7 +3,7 @@
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import InviteIn
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paged, paginator
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paged
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.playlists import invites
 from musicsvc.store.playlists.invites import Collaborator, Invitation
@@ -33,8 +33,7 @@ def index(query: Pages, caller: Identity, site: Site, now: int) -> JSON:
 
 def list_collaborators(subject: PlaylistRow, query: Pages, site: Site) -> JSON:
     """List the collaborators of a playlist, the last to accept first."""
-    found = invites.list_collaborators(subject.id, query.to_page())
-    return ok(pagination=paginator(found, [catalog.user_summary(*row, site) for row in found.rows]))
+    return paged(invites.list_collaborators(subject.id, query.to_page()), catalog.account, site)
 
 
 def remove_collaborator(subject: Collaborator) -> JSON:

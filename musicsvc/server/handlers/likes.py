@@ -3,7 +3,7 @@
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import track_lists, tracks
 from musicsvc.store.engagement import likes
@@ -36,11 +36,9 @@ def unrepost(subject: int, caller: Identity) -> JSON:
 
 def list_likes(query: Pages, caller: Identity, answer: AnswerBuilder) -> JSON:
     """List the tracks that the caller likes, the last liked first."""
-    found = track_lists.liked_by(caller.user_id, query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, catalog.track_full, tracks.complete)))
+    return answer.paged(track_lists.liked_by(caller.user_id, query.to_page()), catalog.track_full, tracks.complete)
 
 
 def list_reposts(query: Pages, caller: Identity, answer: AnswerBuilder) -> JSON:
     """List the tracks that the caller has reposted, the last reposted first."""
-    found = track_lists.reposted_by(caller.user_id, query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, catalog.track_full, tracks.complete)))
+    return answer.paged(track_lists.reposted_by(caller.user_id, query.to_page()), catalog.track_full, tracks.complete)

@@ -32,7 +32,7 @@ def list_messages(subject: ConversationRow, query: Pages, site: Site) -> JSON:
 
 
 def _message(row: MessageRow, site: Site) -> JSON:
-    user = {"user": catalog.user_summary(*row.user, site)}
+    user = {"user": catalog.account(row.user, site)}
     return picked(row, "id", "conversation_id", "message_text") | user | picked(row, "created_at")
 
 
@@ -40,7 +40,7 @@ def _conversation(row: ConversationRow, site: Site) -> JSON:
     """Return a conversation with its participants and its newest message."""
     return {
         "id": row.id,
-        "users": [catalog.user_summary(*user, site) for user in row.users],
+        "users": [catalog.account(user, site) for user in row.users],
         "last_message": None if row.last_message is None else _message(row.last_message, site),
         "created_at": isoformat(row.created_at),
     }

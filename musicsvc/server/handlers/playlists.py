@@ -4,7 +4,7 @@ from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import MoveIn, PlaylistEdit, PlaylistIn, PlaylistPut, TracksIn, TracksOut
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paged, paginator
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paged
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.playlists import playlists
@@ -58,8 +58,7 @@ def delete(subject: PlaylistRow) -> JSON:
 def list_tracks(subject: PlaylistRow, query: Pages, answer: AnswerBuilder) -> JSON:
     """List the tracks of a playlist in order."""
     found = playlists.list_tracks(subject.id, query.to_page())
-    entries = answer.page(found, catalog.track_full, tracks.complete, kind="entries of playlists")
-    return ok(pagination=paginator(found, entries))
+    return answer.paged(found, catalog.track_full, tracks.complete, kind="entries of playlists")
 
 
 def add_tracks(subject: PlaylistRow, body: TracksIn, caller: Identity, site: Site, now: int) -> JSON:

@@ -4,7 +4,7 @@ from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.catalog import TrackEdit, TrackIn
 from musicsvc.server.schemas.track_lists import TrackPages
 from musicsvc.server.shapes import catalog as shapes
-from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import fields, track_lists, tracks
 from musicsvc.store.catalog.tracks import TrackRow
@@ -13,8 +13,7 @@ from musicsvc.store.editing import creations, deletions, edits
 
 def index(query: TrackPages, answer: AnswerBuilder) -> JSON:
     """List all tracks, or those that match the filters, newest first."""
-    found = track_lists.find(query.to_filters(), query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, shapes.track_full, tracks.complete)))
+    return answer.paged(track_lists.find(query.to_filters(), query.to_page()), shapes.track_full, tracks.complete)
 
 
 def show(subject: TrackRow, caller: Identity | None) -> JSON:

@@ -3,13 +3,11 @@
 from musicsvc.server.schemas.accounts import SearchQuery
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paged, paginator
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paged
 from musicsvc.store.accounts import follows
 from musicsvc.store.accounts import user_search as names
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.accounts.user_search import UserSummary
 from musicsvc.store.catalog import artists
-from musicsvc.store.engine.pagination import Listing
 from musicsvc.store.models import User
 
 
@@ -25,17 +23,17 @@ def list_artists(query: Pages, caller: Identity) -> JSON:
 
 def search(query: SearchQuery, site: Site) -> JSON:
     """Search accounts by their display names, the best match first."""
-    return ok(users=[catalog.user_summary(*row, site) for row in names.find(query.query, query.limit)])
+    return ok(users=[catalog.account(row, site) for row in names.find(query.query, query.limit)])
 
 
 def list_followed(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the accounts that the caller follows, newest follow first."""
-    return _accounts(follows.followed_by(caller.user_id, query.to_page()), site)
+    return paged(follows.followed_by(caller.user_id, query.to_page()), catalog.account, site)
 
 
 def list_followers(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the accounts that follow the caller, newest follow first."""
-    return _accounts(follows.followers_of(caller.user_id, query.to_page()), site)
+    return paged(follows.followers_of(caller.user_id, query.to_page()), catalog.account, site)
 
 
 def follow(subject: User, caller: Identity, now: int) -> JSON:
@@ -48,7 +46,3 @@ def unfollow(subject: User, caller: Identity) -> JSON:
     """Unfollow an account. Safe to repeat."""
     follows.unfollow(subject.id, actor=caller)
     return ok()
-
-
-def _accounts(found: Listing[UserSummary], site: Site) -> JSON:
-    return ok(pagination=paginator(found, [catalog.user_summary(*row, site) for row in found.rows]))

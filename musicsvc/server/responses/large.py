@@ -16,7 +16,7 @@ import orjson
 from musicsvc.errors import Invalid, Overloaded
 from musicsvc.networks import client_network
 from musicsvc.server.responses.answer_cache import LARGE, FragmentReader
-from musicsvc.server.shapes.envelope import JSON, Download, Encoded, Members, page_links
+from musicsvc.server.shapes.envelope import JSON, Download, Encoded, Members, ok, page_links, paginator
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Listing
 
@@ -145,6 +145,10 @@ class AnswerBuilder:
         """
         most = MAX_PAGE if len(listing.ids) > 1 else None
         return self._encode(listing.ids, shape, lambda ids: complete(listing.load(ids)), kind=kind or shape, most=most)
+
+    def paged(self, listing: Listing[Any], shape: Shape, complete: Load, *, kind: Hashable = None) -> JSON:
+        """Return the response with a page of a list, like `page`."""
+        return ok(pagination=paginator(listing, self.page(listing, shape, complete, kind=kind)))
 
     def array(self, ids: Sequence[int], shape: Shape, load: Load) -> Members:
         """Return the JSON of rows of any size. Raises Overloaded if too little memory is free."""

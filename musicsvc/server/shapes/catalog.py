@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes.envelope import JSON, Site
+from musicsvc.store.accounts.user_search import UserSummary
 from musicsvc.store.catalog import fields
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
@@ -12,6 +13,7 @@ from musicsvc.store.catalog.changes import Changed
 from musicsvc.store.catalog.genres import GenreRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engagement.comments import CommentRow
+from musicsvc.store.models import User
 from musicsvc.store.playlists.invites import Received
 from musicsvc.store.playlists.playlists import PlaylistRow
 
@@ -199,6 +201,10 @@ def invitation(row: Received, site: Site) -> JSON:
         "created_at": isoformat(row.created_at),
         "expires_at": isoformat(row.expires_at),
     }
+
+
+def account(user: UserSummary | User, site: Site) -> JSON:
+    return user_summary(user.id, user.display_name, user.avatar, site)
 
 
 def user_summary(user_id: int, display_name: str, avatar: str | None, site: Site) -> JSON:
