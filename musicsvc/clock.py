@@ -8,7 +8,7 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 86_400 * SECOND
-UNITS = {"s": SECOND, "m": MINUTE, "h": 60 * MINUTE, "d": DAY}
+UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
 

@@ -67,6 +67,9 @@ class Forbidden(Failure):
 class NotFound(Failure):
     """The resource does not exist, or the caller must not know that it exists."""
 
+    def __init__(self, message: str = "There is nothing at this path.") -> None:
+        super().__init__(message)
+
 
 def existing(found: T | None, message: str) -> T:
     """Return `found`. Raises NotFound with this message if it is None."""

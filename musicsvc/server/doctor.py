@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from musicsvc.clock import DAY, SECOND, to_date
+from musicsvc.clock import DAY, HOUR, to_date
 from musicsvc.config import Server, Settings
 from musicsvc.errors import Damaged, Failure
 from musicsvc.server.network import tls
@@ -16,7 +16,6 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of, without_password
 
 SOON, URGENT = 14 * DAY, 3 * DAY
-HOUR = 3_600 * SECOND
 RENEW = "Renew the certificate, and send SIGHUP to the server."
 WIDEST = {4: 8, 6: 16}  # by IP version: the shortest prefix that can still be one organisation's network
 FEW_CONNECTIONS = 1_000

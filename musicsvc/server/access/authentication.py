@@ -191,7 +191,7 @@ class Authenticator:
 
     def _require_access(self, caller: Identity, route: Route) -> None:
         if caller.suspended:
-            raise Forbidden("The account is suspended.")
+            raise Forbidden(tokens.SUSPENDED)
         if not caller.api_access and route.access is not Access.ACCOUNT:
             raise api_access.NoAccess(self._contact, self._request_path)
 

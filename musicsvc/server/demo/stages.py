@@ -47,7 +47,6 @@ HEADER = "X-Demo-Fault"
 WAIT = 2 * SECOND  # until a client may come back after a 429
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 FOREIGN = "A page of another site has sent this request. If that is yours, list its origin in server.cors_origins."
-NOTHING_HERE = "There is nothing at this path."
 NOTHING = Reply(None, CLIENT_CLOSED)
 NOBODY = Identity(0, "", None, False, True, False, False, 0, "", 0)  # noqa: FBT003 - no account has this id
 
@@ -155,7 +154,7 @@ class Demo:
         injection: Injection | None = exchange.given.get(GIVEN)
         if exchange.head.route.demo:
             if exchange.peer.forwarded:
-                raise NotFound(NOTHING_HERE)
+                raise NotFound
             self._require_trusted(exchange.request)
         if injection is None:
             return await self._stages.answer(exchange)
@@ -196,7 +195,7 @@ class Demo:
                 return NotFound(failure.message.replace(NO_ID, texts[0]))
             except Failure:  # for lack of a right, or of the database
                 pass
-        return NotFound(NOTHING_HERE)
+        return NotFound()
 
     async def _spend_limit(self, route: Route, call: Call) -> None:
         """Raise TooMany as if all rate limits of the request were exceeded."""

@@ -33,7 +33,7 @@ def ready(is_stopping: Callable[[], bool]) -> JSON:
 def expose_metrics(peer: Peer, settings: Settings, read_metrics: Callable[[], bytes]) -> Download:
     """Return the metrics in Prometheus format. Raises NotFound for clients that are not allowed."""
     if not _is_allowed(peer, settings):
-        raise NotFound("There is nothing at this path.")
+        raise NotFound
     return Download(read_metrics(), TEXT, {"Cache-Control": "no-store"})
 
 

@@ -6,12 +6,13 @@ from musicsvc.config import Settings
 from musicsvc.server.schemas.plays import PlaysIn
 from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import tracks
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 
 # Names of the reasons for which plays are refused, for metrics. Other reasons are those of `OWN`.
 REASONS = {
-    ingest.UNKNOWN_TRACK: "unknown_track",
+    tracks.UNKNOWN: "unknown_track",
     ingest.FUTURE: "future",
     ingest.TOO_OLD: "old",
     ingest.PRUNED: "pruned",

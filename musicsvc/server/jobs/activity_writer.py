@@ -38,7 +38,6 @@ FAULTY = 400
 LONGEST_METHOD, LONGEST_TEXT = 16, 128
 FULL_CALLS = 600  # per minute and address, over all workers
 MOST_ADDRESSES = 10_000  # per minute; all others are counted together
-OTHERS = "others"
 
 
 @dataclass(slots=True)
@@ -76,7 +75,7 @@ class AnonymousCalls:
         self._begin_minute()
         address = client_network(call.address)
         if address not in self._logged and len(self._logged) >= MOST_ADDRESSES:
-            address = OTHERS
+            address = sums.OTHERS
         logged = self._logged.get(address, 0)
         if logged < self._limit:
             self._logged[address] = logged + 1

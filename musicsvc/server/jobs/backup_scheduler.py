@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from musicsvc.clock import SECOND, Clock
+from musicsvc.clock import HOUR, SECOND, Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.jobs.periodic import Periodic
@@ -21,7 +21,6 @@ log = logging.getLogger("musicsvc")
 FIRST_CHECK_SECONDS = 3.0
 LONGEST_PAUSE_SECONDS = 60.0  # short, because the clock may be changed or another process may end
 RETRY_SECONDS = 900.0
-HOUR = 3_600 * SECOND
 LOCK = folder.LOCK
 
 

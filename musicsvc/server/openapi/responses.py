@@ -12,7 +12,9 @@ from musicsvc.server.responses.errors import body_of, headers_of, status_of
 from musicsvc.server.responses.handling import APPLIED, IGNORED
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Family, Route, Runs
 from musicsvc.server.schemas import errors
+from musicsvc.server.schemas.reading import REQUIRED
 from musicsvc.server.shapes.envelope import JSON, OCTETS
+from musicsvc.store.accounts import tokens
 
 CACHING = ("ETag", "Cache-Control", "Vary")
 LIMITS = rate_limits.HEADERS  # on responses to requests with a rate limit; local requests have no rate limit
@@ -102,9 +104,9 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
     ),
     (
         "Plain HTTP, a suspended account, an account without API access, or no right to the object.",
-        words.Forbidden("The account has no API access."),
+        words.Forbidden(tokens.NO_ACCESS),
     ),
-    ("The object does not exist, or is private to another account.", words.NotFound("There is nothing at this path.")),
+    ("The object does not exist, or is private to another account.", words.NotFound()),
     ("The path does not support the method.", words.MethodNotAllowed(["GET", "HEAD"])),
     ("The body took too long to arrive.", words.TooSlow("The body did not arrive in time.")),
     (
@@ -113,7 +115,7 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
     ),
     ("The body is too large.", words.TooLarge("The body is larger than 1 MiB.")),
     ("The body is not JSON.", words.UnsupportedMedia("Send JSON, with Content-Type: application/json.")),
-    ("Invalid fields or parameters; `errors` names them all.", words.Invalid({"name": "This field is required."})),
+    ("Invalid fields or parameters; `errors` names them all.", words.Invalid({"name": REQUIRED})),
     (
         "A rate limit is exceeded; the message names it.",
         words.TooMany("The limit of 300 requests a minute for this token is spent. Try again in 12 seconds.", 12),

@@ -19,6 +19,7 @@ from musicsvc.server.schemas.pages.form import Form, parse_form
 from musicsvc.server.schemas.reading import ParsedBody, parse_body
 
 TOO_LARGE = "The body is larger than {} MiB."
+BAD_FRAMING = "The body has invalid HTTP framing."
 MAX_BODY = Body.most_bytes
 MIB = 1024 * 1024
 MAX_CHUNKS = 2048
@@ -95,7 +96,7 @@ class Bodies:
         except TimeoutError:
             raise TooSlow("The body did not arrive in time.") from None
         except (RequestPayloadError, ConnectionError):
-            raise Malformed("The body has invalid HTTP framing.") from None
+            raise Malformed(BAD_FRAMING) from None
 
     def _hold(self, before: int, size: int, most: int) -> None:
         """Reserve memory for a body that grows from `before` to `size` bytes. Raises TooLarge or Overloaded."""

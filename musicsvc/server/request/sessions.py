@@ -92,7 +92,7 @@ class Sessions:
         if route.access is Access.DEVELOPER and not browser.caller.api_access:
             raise NoAccess(self._settings.access.contact_email)
         if route.access is Access.ADMIN and not browser.caller.admin:
-            raise NotFound("There is nothing at this path.")
+            raise NotFound
         return None
 
 

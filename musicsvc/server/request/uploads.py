@@ -16,7 +16,7 @@ from aiohttp.web import BaseRequest, RequestPayloadError
 from musicsvc.errors import Conflict, Malformed, TooLarge, TooSlow, Unavailable, UnsupportedMedia
 from musicsvc.server.browsers import Browser, ExpiredForm
 from musicsvc.server.request import parameters
-from musicsvc.server.request.bodies import send_continue
+from musicsvc.server.request.bodies import BAD_FRAMING, send_continue
 from musicsvc.server.request.multipart import NOT_VALID, FormData, Part
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD
@@ -102,7 +102,7 @@ class Uploads:
         except TimeoutError:
             raise TooSlow("The file did not arrive in time.") from None
         except (RequestPayloadError, ConnectionError):
-            raise Malformed("The body has invalid HTTP framing.") from None
+            raise Malformed(BAD_FRAMING) from None
 
     async def _piece(self, request: BaseRequest) -> bytes:
         async with asyncio.timeout(self.pause):

@@ -127,7 +127,7 @@ class Subject:
         """
         values = [parse_id(text) if is_id else text for text, is_id in zip(texts, self.are_ids, strict=True)]
         if None in values:
-            raise NotFound("There is nothing at this path.")
+            raise NotFound
         return self._find(*values, **{name: sources[source] for name, source in self._rest.items()})
 
     def absent(self, *texts: str) -> list[str]:
@@ -386,7 +386,7 @@ class Router:
                 return route, values
             allowed.add(route.method)
         if not allowed:
-            raise NotFound("There is nothing at this path.")
+            raise NotFound
         raise MethodNotAllowed(sorted(allowed | ({"HEAD"} if "GET" in allowed else set())))
 
 

@@ -37,14 +37,14 @@ def parse_id(text: str) -> int | None:
     return value if 1 <= value <= MAX_ID else None
 
 
-def _no_nul(value: str) -> str:
+def no_nul(value: str) -> str:
     if "\x00" in value:
         raise ValueError("Must not contain NUL characters.")
     return value
 
 
 def _no_controls(value: str) -> str:
-    if CONTROLS.search(_no_nul(value)):
+    if CONTROLS.search(no_nul(value)):
         raise ValueError(NO_CONTROLS)
     return value
 
@@ -55,12 +55,17 @@ def _visible(value: str) -> str:
     return value
 
 
-def _real_date(value: str) -> str:
+def parse_date(text: str) -> date:
     # Check the pattern first, because fromisoformat also accepts 20260131 and 2026-W05-6.
     with suppress(ValueError):
-        if DATE.fullmatch(value) and date.fromisoformat(value):
-            return value
+        if DATE.fullmatch(text):
+            return date.fromisoformat(text)
     raise ValueError("Must be a date such as 2026-01-31.")
+
+
+def _real_date(value: str) -> str:
+    parse_date(value)
+    return value
 
 
 def _absolute_url(value: str) -> str:
@@ -135,7 +140,7 @@ TRIMMED = BeforeValidator(_trimmed)  # for literals; `Text` trims by itself
 DIGITS_ONLY = BeforeValidator(_digits)  # integers of a query string: ASCII digits, no sign, no leading zero
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 QueriedId = Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
-Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
+Secret = Annotated[str, Field(strict=True), AfterValidator(no_nul)]
 Opaque = Annotated[str, Field(strict=True), AfterValidator(_no_controls)]
 ExternalId = Annotated[Opaque, Field(min_length=1, max_length=LONGEST_NAME)]
 Name = Annotated[str, NameText(1, LONGEST_NAME)]

@@ -13,8 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from musicsvc.clock import SECOND
 from musicsvc.errors import Malformed
 from musicsvc.server.schemas.answers import Answer, Timestamp
-from musicsvc.server.schemas.fields import Body, Id
-from musicsvc.server.schemas.reading import DECODER, EMPTY, NOT_JSON, SURROGATE, repeated, shortened
+from musicsvc.server.schemas.fields import Body, Id, no_nul
+from musicsvc.server.schemas.reading import DECODER, EMPTY, NOT_JSON, REQUIRED, SURROGATE, repeated, shortened
 from musicsvc.store.catalog import tracks
 from musicsvc.store.listens import missing
 
@@ -126,9 +126,7 @@ def read_submission(text: str) -> Any:
 def _needed(value: Any) -> Any:
     if not isinstance(value, str):
         raise ValueError("Must be a string.")  # noqa: TRY004 - pydantic reports ValueErrors
-    if "\x00" in value:
-        raise ValueError("Must not contain NUL characters.")
-    if not (trimmed := value.strip()):
+    if not (trimmed := no_nul(value).strip()):
         raise ValueError(EMPTY)
     return trimmed
 
@@ -211,7 +209,7 @@ def _time_fault(kind: Any, listen: Any, latest: float) -> str | None:
     if kind == "playing_now":
         return None if at is None else "Must be absent, as listen_type is playing_now."
     if at is None:
-        return "This field is required."
+        return REQUIRED
     return "Is more than 5 minutes in the future." if at > latest else None
 
 

@@ -15,6 +15,7 @@ from pydantic import (
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
 from musicsvc.server.schemas.fields import TRIMMED, Body, Id, Opaque, Text, require_unique
+from musicsvc.server.schemas.reading import REQUIRED
 from musicsvc.store.accounts import users
 
 MAX_OTHERS = 9
@@ -74,7 +75,7 @@ class Conversation(Answer):
 
 def _not_blank(value: str) -> str:
     if not value.strip():
-        raise ValueError("This field is required.")
+        raise ValueError(REQUIRED)
     return value
 
 

@@ -1,13 +1,12 @@
 """The period of figures and exports: one of four names, or two dates (docs/insights.md)."""
 
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from musicsvc.server.schemas.fields import DATE, TRIMMED, Body, Input, Query, replace_null
+from musicsvc.server.schemas.fields import TRIMMED, Body, Input, Query, parse_date, replace_null
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
 
@@ -23,10 +22,7 @@ TO = "The last day, not after today; only with `from`."
 def _parse_date(value: Any) -> Any:
     if value is None or isinstance(value, date):
         return value
-    with suppress(ValueError):
-        if isinstance(value, str) and DATE.fullmatch(value):
-            return date.fromisoformat(value)
-    raise ValueError("Must be a date such as 2026-01-31.")
+    return parse_date(value if isinstance(value, str) else "")
 
 
 # Without an example: Swagger UI would send it beside the example of the period, which is refused.

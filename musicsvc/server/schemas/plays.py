@@ -9,9 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.server.schemas.answers import Answer, Success
 from musicsvc.server.schemas.fields import Body, Id, Text
+from musicsvc.store.catalog.fields import MAX_DURATION
 
 MOST = 1000
-LONGEST = 86_400_000
 LATEST = 253_402_300_799  # the last second of the year 9999
 TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})", re.IGNORECASE
@@ -60,7 +60,7 @@ class PlayIn(BaseModel):
     listener: Annotated[str, Text(1, 64)] | None = Field(
         None, description="Your own name or id of the listener; by default, the caller.", examples=[None]
     )
-    duration_ms: Annotated[int, Field(strict=True, ge=0, le=LONGEST)] | None = Field(None, examples=[184_250])
+    duration_ms: Annotated[int, Field(strict=True, ge=0, le=MAX_DURATION)] | None = Field(None, examples=[184_250])
     client_id: Annotated[str, Text(1, 128)] | None = Field(
         None, description="Your own id of the play; the same id is counted once.", examples=["b1946ac92492d234"]
     )

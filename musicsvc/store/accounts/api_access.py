@@ -45,7 +45,7 @@ class NoAccess(Forbidden):
 
     def __init__(self, contact: str | None, path: str | None = None) -> None:
         ways = [*([f"at {contact}"] if contact else []), *([f"with POST {path}"] if path else [])]
-        super().__init__("The account has no API access." + (f" Ask for it {' or '.join(ways)}." if ways else ""))
+        super().__init__(tokens.NO_ACCESS + (f" Ask for it {' or '.join(ways)}." if ways else ""))
 
 
 def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> Sequence[Token]:

@@ -9,6 +9,7 @@ from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import User
 
 WRONG = "The e-mail or the password is wrong."
+WRONG_PASSWORD = {"password": "The password is wrong."}
 
 
 class Credentials(NamedTuple):

@@ -32,6 +32,8 @@ LIFETIME = LONGEST_DAYS * DAY
 LONGEST_OVERLAP = DAY
 LONG_OVERLAP = "The old value of a token is accepted for at most 24h."
 SHORTEST_NAME, LONGEST_NAME = 3, 50
+SUSPENDED = "The account is suspended."
+NO_ACCESS = "The account has no API access."
 DELETED = "deleted by its owner"
 BEFORE_ACCESS = "created before the account had API access; then a password was set by a one-time link"
 COLUMNS: tuple[Any, ...] = (
@@ -163,10 +165,8 @@ def create(
     """
     name = name.strip()
     require_valid({"name": name_fault(name), "days": _days_problem(days, scope), "scope": _scope_problem(scope)})
-    if user.suspended_at is not None:
-        raise Forbidden("The account is suspended.")
-    if not (user.api_access or without_access):
-        raise Forbidden("The account has no API access.")
+    if obstacle := _obstacle(user, without_access=without_access):
+        raise Forbidden(obstacle)
     value = value or generate(scope)
     token: Token = Token.create(user=user, name=name, scope=scope, **_secret(value, now, days))
     security_events.add("token.created", account_id=user.id, token_id=token.id, now=now, actor=actor)
@@ -280,9 +280,13 @@ def refusal(token: Token, value: str, now: int) -> str | None:
     if ends is None or now >= ends:
         what = "The token was regenerated, and its former value" if is_former else "The token"
         return f"{what} expired at {isoformat(ends or now)}."
-    if token.user.suspended_at is not None:
-        return "The account is suspended."
-    return None if token.user.api_access else "The account has no API access."
+    return _obstacle(token.user)
+
+
+def _obstacle(user: User, *, without_access: bool = False) -> str | None:
+    if user.suspended_at is not None:
+        return SUSPENDED
+    return None if user.api_access or without_access else NO_ACCESS
 
 
 def former_ends(token: Token) -> int | None:

@@ -14,6 +14,7 @@ from musicsvc.wording import name_problem
 
 Purpose = Literal["music", "program"]
 NAME_LENGTH = 100
+NO_ACCOUNT = "There is no account {}."
 TAKEN = "The email has already been taken."
 
 
@@ -77,7 +78,7 @@ def create_many(people: Sequence[NewUser], *, now: int) -> Sequence[int]:
 
 def get(user_id: int) -> User:
     """Return the account with this id. Raises NotFound."""
-    user: User = existing(User.get_or_none(User.id == user_id), f"There is no account {user_id}.")
+    user: User = existing(User.get_or_none(User.id == user_id), NO_ACCOUNT.format(user_id))
     return user
 
 
@@ -89,7 +90,7 @@ def find_by_email(email: str) -> User | None:
 
 def by_email(email: str) -> User:
     """Return the account with this e-mail in any spelling. Raises NotFound."""
-    return existing(find_by_email(email), f"There is no account {email}.")
+    return existing(find_by_email(email), NO_ACCOUNT.format(email))
 
 
 def first_with_access(besides: Collection[int]) -> User | None:

@@ -138,7 +138,7 @@ def missing(ids: Collection[int]) -> set[int]:
 def create(values: Mapping[str, Any], artist_id: int, tag_names: Iterable[str], *, now: int, actor: Caller) -> AlbumRow:
     """Create an album of one artist. Raises Forbidden if the actor does not manage the artist."""
     if not artists.managed([artist_id], actor=actor):
-        raise Forbidden("You do not manage this artist.")
+        raise Forbidden(artists.NOT_MANAGED)
     album_id = Album.create(**values, created_at=now).id
     bulk.link(AlbumArtist, album_id, [artist_id])
     bulk.link(AlbumTag, album_id, genres.ensure_tags(tag_names).values())

@@ -32,6 +32,7 @@ class ArtistRow:
 
 
 COLUMNS = columns(ArtistRow, Artist)
+NOT_MANAGED = "You do not manage this artist."
 
 
 def _counts() -> tuple[Any, Any]:

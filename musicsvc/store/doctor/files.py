@@ -7,19 +7,18 @@ from pathlib import Path
 from stat import S_IMODE
 
 from musicsvc import permissions
-from musicsvc.clock import SECOND
+from musicsvc.clock import HOUR, SECOND
 from musicsvc.errors import Failure
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import restore, verify
+from musicsvc.store.backups.create import MEGABYTE
 from musicsvc.store.doctor import Finding, ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
 from musicsvc.store.engine.sqlite.files import size as size_of
 
 LOG_HINT = "Let the server's user read and write it, or set activity.file to another path."
 OTHERS, GROUP = 0o007, 0o070
-MEGABYTE = 1_000_000
 MIN_FREE = 64 * MEGABYTE
-HOUR = 3_600 * SECOND
 UNSCHEDULED_HOURS = 48  # the maximum age of a backup if the server creates none
 
 

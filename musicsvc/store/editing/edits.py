@@ -44,7 +44,7 @@ def find_artist(artist_id: int, *, actor: Caller) -> ArtistRow:
     artist = artists.get(artist_id)
     if not artists.managed([artist_id], actor=actor):
         artists.get(artist_id)
-        raise Forbidden("You do not manage this artist.")
+        raise Forbidden(artists.NOT_MANAGED)
     return artist
 
 
@@ -139,7 +139,7 @@ def _credit(track: TrackRow, credit: Sequence[int], caller: Caller | None, now: 
 def _set_first_artist(album: AlbumRow, artist_id: int, caller: Caller | None, now: int, actor: Actor) -> None:
     """Replace the first artist of an album. Raises Forbidden unless the caller manages the new one."""
     if caller is not None and not artists.managed([artist_id], actor=caller):
-        raise Forbidden("You do not manage this artist.")
+        raise Forbidden(artists.NOT_MANAGED)
     before = [artist.id for artist in artists.of_albums([album.id]).get(album.id, ())]
     after = [artist_id, *(each for each in before[1:] if each != artist_id)]
     bulk.relink(AlbumArtist, album.id, after)

@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from musicsvc.clock import MINUTE
+from musicsvc.clock import HOUR, MINUTE
 from musicsvc.store import security
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Listener, Play
@@ -14,7 +14,6 @@ from musicsvc.store.plays.rollups import counts, reader
 from musicsvc.store.plays.subjects import TRACK, Subject
 
 ACTIVE = 5 * MINUTE
-HOUR = 60 * MINUTE
 RECENT = 20
 HASH_LENGTH = 32  # hexadecimal digits, of 64
 

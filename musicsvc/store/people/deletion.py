@@ -134,7 +134,7 @@ def delete(
 def _lock(user_id: int) -> User:
     """Return the account, to which no other transaction can add rows. Raises NotFound."""
     query: Any = User.select().where(User.id == user_id)
-    user: User = existing(lock_rows(query, deleting=True).first(), f"There is no account {user_id}.")
+    user: User = existing(lock_rows(query, deleting=True).first(), users.NO_ACCOUNT.format(user_id))
     return user
 
 

@@ -24,7 +24,6 @@ OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
 PLAYED_AT = itemgetter(4)  # of a row; the earliest of repeats is kept
 WITHOUT_ID = b""
-UNKNOWN_TRACK = "There is no such track."
 FUTURE = "The time is more than 5 minutes in the future."
 TOO_OLD = "The time is more than 400 days ago; import older plays with: musicsvc import plays"
 PRUNED = "Plays of that day have been deleted, so a repeat could not be recognized."
@@ -79,7 +78,7 @@ def report(
     kept_from = blocks.progress().kept_from * DAY
     refused: dict[int, str] = {}
     for index, play in enumerate(plays):
-        reason = UNKNOWN_TRACK if play.track_id in unknown else _refusal(play, now, actor, own_accepted=own_accepted)
+        reason = tracks.UNKNOWN if play.track_id in unknown else _refusal(play, now, actor, own_accepted=own_accepted)
         if reason := reason or refuse_time(play.played_at, kept_from, now):
             refused[index] = reason
     valid = {index: play for index, play in enumerate(plays) if index not in refused}

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from musicsvc.clock import DAY, MINUTE, SECOND
+from musicsvc.clock import DAY, HOUR, MINUTE, SECOND
 from musicsvc.store.models import Track
 from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, ingest, periods
@@ -20,7 +20,6 @@ DECLINE = 0.8  # factor from each track to the next
 WEEKEND = {2, 3}  # 1970-01-01 was a Thursday
 SWING, SEASON = 113, 565  # days of the two cycles in which a track rises and falls
 APART = 2.4  # radians between the cycles of a track and of the next, so that at any time some rise and some fall
-HOUR = 60 * MINUTE
 LIVE = 5 * MINUTE  # between plays of the most played track in the last hour; three times as long for the next one
 LIVE_TRACKS = 3
 LONGEST_HEARD = 10 * MINUTE // 1000  # milliseconds

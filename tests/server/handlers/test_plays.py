@@ -7,6 +7,7 @@ import pytest
 from musicsvc.clock import DAY, SECOND, MovableClock, isoformat
 from musicsvc.config import Plays, Settings
 from musicsvc.store.accounts import api_access, users
+from musicsvc.store.catalog import tracks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, Track
 from musicsvc.store.plays import ingest
@@ -91,7 +92,7 @@ async def test_each_refused_play_is_named_with_its_reason_and_the_rest_is_taken(
     answer = await client.post("plays", {"plays": batch})
     assert (answer.status, answer.json["accepted"]) == (201, 1)
     too_old = own_plays.TOO_OLD
-    reasons = [ingest.UNKNOWN_TRACK, ingest.FOR_OTHERS, ingest.FUTURE, too_old, too_old, ingest.FUTURE]
+    reasons = [tracks.UNKNOWN, ingest.FOR_OTHERS, ingest.FUTURE, too_old, too_old, ingest.FUTURE]
     assert answer.json["refused"] == [{"index": at, "reason": reason} for at, reason in enumerate(reasons)]
 
 

@@ -12,12 +12,13 @@ import pytest
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.call import Call
-from musicsvc.server.jobs.activity_writer import FULL_CALLS, OTHERS, ActivityWriter, AnonymousCalls
+from musicsvc.server.jobs.activity_writer import FULL_CALLS, ActivityWriter, AnonymousCalls
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.activity.log import Log
+from musicsvc.store.activity.sums import OTHERS
 from musicsvc.store.engine.store import Store
 from tests.rights.world import OWNER, World
 from tests.support.bounds import Bounds

@@ -151,7 +151,7 @@ def hear(store: Store, actor: Identity, model: Model, number: int) -> None:
     outcome = report(store, played, actor)
     refused = {at for at, play in enumerate(played) if play.track_id not in model.live[TRACK]}
     assert {at for at, _ in outcome.refused} == refused, outcome.refused
-    assert {reason for _, reason in outcome.refused} <= {ingest.UNKNOWN_TRACK}
+    assert {reason for _, reason in outcome.refused} <= {tracks.UNKNOWN}
     assert outcome.accepted == len(played) - len(refused) - outcome.repeated
     for at, play in enumerate(played):
         if at not in refused:

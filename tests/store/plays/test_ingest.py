@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import tracks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Listener, Play, PlayCount
 from musicsvc.store.plays import ingest, verify
@@ -37,7 +38,7 @@ def test_each_refusal_has_its_reason_and_the_rest_is_accepted(store: Store, repo
     ]
     outcome = report(store, heard, alone)
     assert (outcome.accepted, outcome.repeated) == (1, 0)
-    assert outcome.refused == [(0, ingest.UNKNOWN_TRACK), (1, ingest.FOR_OTHERS), (3, ingest.FUTURE)]
+    assert outcome.refused == [(0, tracks.UNKNOWN), (1, ingest.FOR_OTHERS), (3, ingest.FUTURE)]
     late = [ReportedPlay(1, NOW - 400 * DAY, "somebody"), ReportedPlay(1, NOW - 400 * DAY - 1, "somebody")]
     assert report(store, late, reporter) == ingest.IngestOutcome(accepted=1, refused=[(1, ingest.TOO_OLD)])
     assert report(store, heard[1:2], reporter).accepted == 1

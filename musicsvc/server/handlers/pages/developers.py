@@ -21,7 +21,6 @@ from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import quantity
 
 HOME = "/settings/developers"
-WRONG = {"password": "The password is wrong."}
 SHOWN = "The value of {} was shown already. If you have not copied it, regenerate the token to get another one."
 MOST_SHOWN = 200
 COUNTED = 7 * DAY
@@ -81,7 +80,7 @@ def show(caller: SessionIdentity, now: int, activity_log: Log) -> View:
 
 def create_token(body: TokenForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Create an access token and show its value, which is not shown again."""
-    user = sign_in.require(verified, WRONG)
+    user = sign_in.require(verified, sign_in.WRONG_PASSWORD)
     token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="page")
     return _value(token, value, site, now, is_new=True)
 
@@ -94,7 +93,7 @@ def show_token(subject: Token, now: int, activity_log: Log) -> View:
 
 def regenerate_token(subject: Token, body: RegenerateForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Give an access token a new value and show it; it is not shown again."""
-    sign_in.require(verified, WRONG)
+    sign_in.require(verified, sign_in.WRONG_PASSWORD)
     token, value = tokens.regenerate(subject.id, overlap=body.overlap * HOUR, now=now, actor="page")
     return _value(token, value, site, now, is_new=False)
 

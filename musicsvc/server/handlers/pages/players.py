@@ -3,7 +3,6 @@
 from musicsvc.clock import MINUTE
 from musicsvc.errors import Failure, Invalid
 from musicsvc.server.handlers.pages import developers
-from musicsvc.server.handlers.pages.developers import WRONG
 from musicsvc.server.schemas.pages.accounts import ListensQuery, NameForm, PlayerForm
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
@@ -47,7 +46,7 @@ def _ago(length: int) -> str:
 
 def connect(body: PlayerForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Create a listening token, and show what to type into the player; the token is not shown again."""
-    user = sign_in.require(verified, WRONG)
+    user = sign_in.require(verified, sign_in.WRONG_PASSWORD)
     token, value = tokens.create(user, body.name, scope=tokens.LISTEN, now=now, actor="page")
     values = {"token": token, "value": value, "root": site.root, "user": user}
     return View("player_value.html", values, again=developers.shown_once(token))
@@ -68,7 +67,7 @@ def name(subject: int, body: NameForm, caller: SessionIdentity, now: int) -> Red
     except Failure as error:  # none or several have this name
         raise Invalid({"track": str(error)}) from error
     if tracks.missing([track]):
-        raise Invalid({"track": "There is no such track."})
+        raise Invalid({"track": tracks.UNKNOWN})
     pending.name(subject, track, actor=caller, now=now)
     return Redirect(LISTENS, "The listens are counted as plays of that track.")
 

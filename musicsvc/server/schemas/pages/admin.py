@@ -16,11 +16,11 @@ from musicsvc.server.schemas.fields import (
 )
 from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.store.accounts import api_access, users
+from musicsvc.store.catalog.names import LARGEST_ID
 from musicsvc.wording import LONGEST_NAME
 
-LONGEST_ID = 2**63 - 1
-Id = Annotated[int, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY]
-Before = Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY]
+Id = Annotated[int, Field(ge=1, le=LARGEST_ID), DIGITS_ONLY]
+Before = Annotated[int | None, Field(ge=1, le=LARGEST_ID), DIGITS_ONLY]
 Typed = Annotated[str, Text(0, LONGEST_NAME)]
 
 
@@ -79,7 +79,7 @@ class WithdrawalForm(Form):
     """The plays of an account to withdraw. Unless they are `confirmed`, they are shown first."""
 
     since: Annotated[str | None, Text(1, 64)] = None
-    track: Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY] = None
+    track: Annotated[int | None, Field(ge=1, le=LARGEST_ID), DIGITS_ONLY] = None
     confirmed: Checkbox = False
 
 
@@ -103,7 +103,7 @@ class ManagerForm(Form):
         """Return an error message for the e-mail if no account has it."""
         email = str(sent.get(cls.manager) or "").strip()
         known = not email or cls.manager in faults or users.is_taken(email)
-        return {} if known else {cls.manager: f"There is no account {email}."}
+        return {} if known else {cls.manager: users.NO_ACCOUNT.format(email)}
 
 
 class AssignForm(ManagerForm):
@@ -112,7 +112,7 @@ class AssignForm(ManagerForm):
     manager: ClassVar = "email"
 
     email: Email
-    was: Annotated[int | None, Field(ge=0, le=LONGEST_ID), DIGITS_ONLY] = None
+    was: Annotated[int | None, Field(ge=0, le=LARGEST_ID), DIGITS_ONLY] = None
 
 
 class DeletionForm(ManagerForm):

@@ -8,6 +8,7 @@ from functools import cache, partial
 from statistics import median
 from typing import Any
 
+from musicsvc.store.catalog.fields import MAX_DURATION
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, read
 from musicsvc.store.importing.cells.numbers import LONGEST_NUMBER, readings, whole
@@ -27,7 +28,6 @@ WORDS = {
 }
 UNITS = {word: length for length, words in WORDS.items() for word in words.split()}  # milliseconds
 FORMS = {"milliseconds": 1, "seconds": 1000, "minutes": 60_000, "pointed": 1}
-LONGEST_DURATION = 86_400_000  # milliseconds
 SECONDS_BELOW = 10_000  # a median below is seconds: hardly a track takes ten seconds, or three hours
 MINUTES_BELOW = 10  # a median below may be minutes
 SHIFTED = "m:ss, which the spreadsheet holds as hours and minutes"
@@ -120,7 +120,7 @@ def reader(form: str) -> Parse:
     def parse(value: Any) -> int | None:
         if scale and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < LONGEST_NUMBER:
             length = int(value) * scale
-            return length if length <= LONGEST_DURATION else whole(length, 0, LONGEST_DURATION)
+            return length if length <= MAX_DURATION else whole(length, 0, MAX_DURATION)
         if is_blank(value):
             return None
         found: Decimal | int | None = None
@@ -132,7 +132,7 @@ def reader(form: str) -> Parse:
             found = _numbers(str(value), form)
         if found is None:
             raise ValueError(WRONG.get(form, "must be a number"))
-        return whole(found, 0, LONGEST_DURATION)
+        return whole(found, 0, MAX_DURATION)
 
     return parse
 
