@@ -103,7 +103,7 @@ def checked_file(user: int, name: str, now: int) -> int:
         "read": 5_000,
         "more": True,
         "refused": 2,
-        "reasons": ["line 7: track is missing", f"line 9: no track has this isrc: {'W' * 120}"],
+        "reasons": ["line 7: track is missing", f"line 9: no track has this ISRC: {'W' * 120}"],
         "twins": 2,
     }
     queue.finish(task, queue.DONE, report, None)

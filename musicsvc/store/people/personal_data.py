@@ -33,7 +33,14 @@ def _if_seen(condition: str) -> str:
     return f"CASE WHEN p.public OR {condition} THEN p.name END"
 
 
-GIVEN = _columns("track_id", track="t.name", given_at="g.created_at")
+# What names a track elsewhere too.
+TRACK = {
+    "track": "t.name",
+    "artists": "(SELECT string_agg(n.name, '; ') FROM (SELECT r.name FROM track_artist c JOIN artist r"
+    " ON r.id = c.artist_id WHERE c.track_id = t.id ORDER BY c.position) AS n)",
+    "isrc": "t.isrc",
+}
+GIVEN = _columns("track_id", **TRACK, given_at="g.created_at")
 SECTIONS: dict[str, Section] = {
     "account": Section(
         _columns(
@@ -86,7 +93,8 @@ SECTIONS: dict[str, Section] = {
     ),
     "playlist_tracks": Section(
         {"playlist_id": "p.id", "playlist": _if_seen("p.owner_id = a.id OR i.id IS NOT NULL"), "track_id": "t.id"}
-        | {"track": "t.name", "added_at": "e.added_at"},
+        | TRACK
+        | {"added_at": "e.added_at"},
         f"{IN_PLAYLIST} WHERE p.owner_id = a.id OR e.added_by_id = a.id ORDER BY p.id, e.id",
     ),
     "invitations": Section(
@@ -99,7 +107,7 @@ SECTIONS: dict[str, Section] = {
     ),
     "collections": Section(_columns("id name description created_at"), "collection WHERE user_id = ? ORDER BY id"),
     "collection_tracks": Section(
-        {"collection_id": "c.id", "track_id": "t.id", "track": "t.name"},
+        {"collection_id": "c.id", "track_id": "t.id"} | TRACK,
         "collection c JOIN collection_track e ON e.collection_id = c.id JOIN track t ON t.id = e.track_id"
         " WHERE c.user_id = ? ORDER BY c.id, e.position",
     ),
@@ -132,7 +140,7 @@ SECTIONS: dict[str, Section] = {
     "refused_listens": Section(_columns("reason listens last_at"), "refused_listen WHERE user_id = ? ORDER BY reason"),
     "kept_answers": Section(_columns("key path kept_at"), "kept_answer WHERE user_id = ? ORDER BY id"),
     "own_plays": Section(
-        _columns("track_id played_at duration_ms reported_at platform", track="t.name"),
+        _columns("track_id played_at duration_ms reported_at platform", **TRACK),
         "play p LEFT JOIN track t ON t.id = p.track_id"
         " WHERE p.reporter > 0 AND p.reporter = ? AND p.listener_id = (SELECT id FROM listener WHERE key = ?)"
         " ORDER BY p.reported_at, p.slot, p.track_id",

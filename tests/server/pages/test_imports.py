@@ -323,6 +323,7 @@ async def test_files_of_all_kinds_are_read(developer: Person, tmp_path: Path) ->
         ("Title,Artist\n宇多田,B\n".encode("shift_jis"), "Line 2 is not UTF-8"),
         (b"%PDF-1.4", "The file is a PDF document, which cannot be imported."),
         (b"a,b\n1,2\n", "No column has the track."),
+        (b'[{"ms_played": 9, "master_metadata_track_name": "Rag"}]', "The file is a listening history. Remove it,"),
     ],
 )
 async def test_an_unreadable_file_is_explained_without_its_path(
@@ -483,7 +484,7 @@ Bolero;Trio;4:05;30/10/2026;900;two;K-2
     ]
     assert re.findall("<td>(.*?)</td>", rows) == [
         *("2", "Air", "Trio; Solo", "3:45", "2026-10-31", "90"),
-        *("3", "Bolero", "Trio", "4:05", "2026-10-30", '<s title="bpm must be between 20 and 400">900</s>'),
+        *("3", "Bolero", "Trio", "4:05", "2026-10-30", '<s title="BPM must be between 20 and 400">900</s>'),
     ]
     columns = shown[shown.index(order[2]) : shown.index(order[3])]
     open_at_once, _, closed = columns.partition("<details>")

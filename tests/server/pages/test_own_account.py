@@ -6,7 +6,7 @@ import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows, tokens, users
-from musicsvc.store.models import Artist, Playlist, PlaylistInvite, PlaylistTrack, Track, User
+from musicsvc.store.models import Artist, Playlist, PlaylistInvite, PlaylistTrack, Track, TrackArtist, User
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 from tests.rights.world import PASSWORD
@@ -30,7 +30,10 @@ def fill(person: Person) -> str:
         assert actor is not None
         other = users.create(f"other{person.id}@label.test", now=now).id
         follows.follow(other, now=now, actor=actor)
-        track = Track.create(name="Rag", duration=1, created_at=1).id
+        track = Track.create(name="Rag", duration=1, isrc="GBAYE6800011", created_at=1).id
+        for place, name in enumerate(("Bob", "Ann")):
+            artist = Artist.create(name=name, created_at=1).id
+            TrackArtist.create(track=track, artist=artist, position=1 - place)
         ingest.report([ReportedPlay(track, now - back) for back in (0, 10**9)], now=now, actor=actor)
 
     person.do(unit)
@@ -49,7 +52,8 @@ async def test_everybody_downloads_their_own_data_with_their_password(developer:
     found = json.loads(answer.body)
     assert found["account"]["email"] == developer.email
     assert [row["name"] for row in found["playlists"]] == ["Rags", "Waltzes"]
-    assert [row["track"] for row in found["own_plays"]] == ["Rag", "Rag"]
+    named = {"track": "Rag", "artists": "Ann; Bob", "isrc": "GBAYE6800011"}
+    assert [row | named for row in found["own_plays"]] == found["own_plays"] != []
     assert [row["display_name"] for row in found["following"]] == [f"other{developer.id}"]
     assert [row["name"] for row in found["tokens"]] == ["laptop"]
     secret = answer.body.count(value.encode()) + answer.body.count(developer.browser.cookies["musicsvc"].encode())

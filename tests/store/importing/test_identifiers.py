@@ -136,7 +136,7 @@ def test_an_isrc_is_of_one_track_of_a_manager(store: Store, imported: Import, *,
         {"track": "C", "artist": "Ann", "external_id": "3"},
     ]
     summary = imported(rows, dry_run=dry_run)
-    assert reasons(summary) == [(2, f"another track has this isrc: {CODE}")]
+    assert reasons(summary) == [(2, f"another track has this ISRC: {CODE}")]
     assert tally(summary) == (2, 0, 0, 1)
     if not dry_run:
         assert tally(imported(rows[:1], user=LABEL)) == (1, 0, 0, 0)
@@ -157,7 +157,7 @@ def test_plays_are_matched_by_isrc_and_those_of_the_manager_go_first(store: Stor
     summary = imported(rows, Plays)
     assert [line for line, _ in reasons(summary)] == [3]
     assert [(each.line, each.example) for each in summary.left_out.values()] == [(4, "x")]
-    assert reasons(summary)[0][1] == f"no track has this isrc; import the catalog first: {OTHER}"
+    assert reasons(summary)[0][1] == f"no track has this ISRC; import the catalog first: {OTHER}"
     imported([{"isrc": CODE, "played_at": at - 60}], Plays, user=LABEL)
     again = imported([{"isrc": CODE, "played_at": at}], Plays, user=LABEL)
     assert again.counts["plays"].repeated == 1

@@ -352,7 +352,7 @@ def test_what_is_made_is_managed_by_the_manager(store: Store, imported: Import) 
 def test_a_refused_row_makes_nothing(store: Store, imported: Import) -> None:
     nobodys = {"isrc": "GBAYE6800011", "track": "Song", "played_at": NOW // SECOND}
     summary = imported([named("Cleo", "Song", -10), nobodys], create_missing=True)
-    unknown = "no track has this isrc; import the catalog first: GBAYE6800011"
+    unknown = "no track has this ISRC; import the catalog first: GBAYE6800011"
     assert reasons(summary) == [(1, ingest.FUTURE), (2, unknown)]
     assert store.read(lambda: (Artist.select().count(), Track.select().count())).result() == (3, 4)
 

@@ -27,7 +27,7 @@ FIELDS = ("album", "name", *OF_TRACK)  # the columns of a track that a row fills
 VALUES = itemgetter(*FIELDS)
 EMPTY = {**dict.fromkeys(FIELDS), "artists": ()}
 BITS = {name: 1 << place for place, name in enumerate((*FIELDS, "artists"))}
-ISRC_TAKEN = "another track has this isrc"
+ISRC_TAKEN = "another track has this ISRC"
 COLUMNS = [getattr(Track, name) for name in ("id", "external_id", *FIELDS)]
 
 

@@ -39,7 +39,7 @@ NO_TRACK_COLUMN = (
 )
 NO_ID = "no track has this track_id"
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
-NO_ISRC = "no track has this isrc; import the catalog first"
+NO_ISRC = "no track has this ISRC; import the catalog first"
 NO_TRACK = "no such track; --create-missing creates it"
 SEVERAL = "several tracks differ only in case; name one by track_id or external_id"
 

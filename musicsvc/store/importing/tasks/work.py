@@ -32,6 +32,7 @@ MOST_ROWS = 1_000_000
 TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or ask the operator to import it."
 GONE = "The file is not there any more. Upload it again."
 BROKEN = "An internal error occurred. Report it to the operator of this service."
+HISTORY = "The file is a listening history. Remove it, and upload it as one of plays."
 STOPPING = "The service stops. Continue the import when it is back: rows that are in are not added twice."
 SHARED = Pace(rows=40, trial=0.25, rest=2.0)
 BEAT = 1.0  # seconds between two records of the progress
@@ -187,11 +188,13 @@ class _Task:
         """Try the first rows without writing them, and return what the page shows of the file."""
         options = self._import_options(dry_run=True)
         kind = KINDS[self._task.kind](options)
-        report: Report = {"is_history": self._is_history(), "problem": None, "twins": 0}
+        report: Report = {"is_history": self._is_history("plays"), "problem": None, "twins": 0}
         with Excerpt(self._open()) as excerpt:
             try:
                 report |= self._read(excerpt, kind)
                 _require_all(report, options)
+                if 0 < report["read"] == report["refused"] and self._is_history("catalog"):
+                    report["problem"] = HISTORY
             except StoppedError:
                 raise
             except Failure as failure:
@@ -215,15 +218,19 @@ class _Task:
             found = catalog.artists_of_others(lambda: Excerpt(self._open(), self._heed), options, self._store)
             report["twins"] = found.names
         return report | {
-            "rows": excerpt.table(kind.columns),
+            "rows": [
+                [each if isinstance(each, str) else (each[0], _in_words(each[1])) for each in row]
+                for row in excerpt.table(kind.columns)
+            ],
             "more": excerpt.more,
             "sheets": [*excerpt.sheets],
             "encoding": excerpt.encoding,
         }
 
-    def _is_history(self) -> bool:
+    def _is_history(self, kind: str) -> bool:
+        """Return True for a listening history that is to be imported as this kind of file."""
         mapped = bool(self._options.get("pairs"))
-        return self._task.kind == "plays" and histories.is_history(self._path, None, self._limits, mapped=mapped)
+        return self._task.kind == kind and histories.is_history(self._path, None, self._limits, mapped=mapped)
 
     def _import(self) -> Report:
         if self._options.get("strict"):
