@@ -41,7 +41,7 @@ REPORT: dict[str, Any] = {
     "problem": None,
     "encoding": None,
     "done": "",
-    **dict.fromkeys(("is_history", "at_most", "more"), False),
+    **dict.fromkeys(("is_history", "at_most", "more", "again"), False),
     **dict.fromkeys(("columns", "rows", "reasons", "notes", "artists", "kept", "sheets"), ()),
     **dict.fromkeys(("read", "refused", "more_reasons", "twins"), 0),
     "counts": {},

@@ -180,6 +180,24 @@ async def test_a_packed_history_is_not_unpacked_without_bounds(developer: Person
 
 
 @on_shared_loop
+async def test_a_history_among_catalogs_is_told(developer: Person) -> None:
+    history = b'[{"ms_played": 9, "master_metadata_track_name": "Rag"}]'
+    shown = text(await developer.browser.get(await uploaded(developer, history, "h.json")))
+    assert "The file is a listening history." in shown
+    assert "Import the file" not in shown
+
+
+@on_shared_loop
+async def test_a_file_whose_check_was_interrupted_is_read_again(developer: Person) -> None:
+    path = await uploaded(developer)
+    report = {"problem": queue.INTERRUPTED, "again": True}
+    developer.do(lambda _: queue.finish(int(path.rpartition("/")[2]), queue.STOPPED, report, None))
+    assert "Read the file again" in text(await developer.browser.get(path))
+    await developer.browser.post(f"{path}/columns", {})
+    assert "Import the file" in await ready(developer, path)
+
+
+@on_shared_loop
 async def test_headings_are_shown_cut_and_can_still_be_chosen(developer: Person) -> None:
     long = "y" * 255
     path = await uploaded(developer, f"{long},Artist\nAir,Trio\n".encode())
@@ -323,7 +341,6 @@ async def test_files_of_all_kinds_are_read(developer: Person, tmp_path: Path) ->
         ("Title,Artist\n宇多田,B\n".encode("shift_jis"), "Line 2 is not UTF-8"),
         (b"%PDF-1.4", "The file is a PDF document, which cannot be imported."),
         (b"a,b\n1,2\n", "No column has the track."),
-        (b'[{"ms_played": 9, "master_metadata_track_name": "Rag"}]', "The file is a listening history. Remove it,"),
     ],
 )
 async def test_an_unreadable_file_is_explained_without_its_path(

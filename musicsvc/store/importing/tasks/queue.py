@@ -166,7 +166,7 @@ def settle(user: int, place: str, now: int) -> list[str]:
     """
     own = (ImportTask.user == user) & (ImportTask.place == place)
     for task in ImportTask.select().where(own, ImportTask.state.in_(ACTIVE)):
-        finish(task.id, STOPPED, options_of(task.report) | {"problem": INTERRUPTED}, task.run)
+        finish(task.id, STOPPED, options_of(task.report) | {"problem": INTERRUPTED, "again": True}, task.run)
         if task.step == IMPORT and task.run is not None:
             runs.end_run(task.run, "import.stopped", now, "page")
     ImportTask.delete().where(ImportTask.created_at <= now - KEPT, ImportTask.state.not_in(ACTIVE)).execute()

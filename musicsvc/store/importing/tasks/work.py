@@ -33,7 +33,8 @@ TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or ask the ope
 GONE = "The file is not there any more. Upload it again."
 BROKEN = "An internal error occurred. Report it to the operator of this service."
 HISTORY = "The file is a listening history. Remove it, and upload it as one of plays."
-STOPPING = "The service stops. Continue the import when it is back: rows that are in are not added twice."
+STOPPING = "The service stops."
+CONTINUE = " Continue the import when it is back: rows that are in are not added twice."
 SHARED = Pace(rows=40, trial=0.25, rest=2.0)
 BEAT = 1.0  # seconds between two records of the progress
 LARGEST_TEXT = 512 * 1024 * 1024  # bytes, unpacked
@@ -120,7 +121,7 @@ class _Task:
             report |= {"problem": None, **steps[self._task.step]()}
             state = queue.DONE
         except Failure as failure:
-            report["problem"] = self._plain(failure)
+            report |= {"problem": self._plain(failure), "again": isinstance(failure, StoppedError)}
         finally:
             finish: Callable[[], None] = partial(queue.finish, self._task.id, state, report, self._run)
             self._store.write(self._store.counted(finish, self._task.user)).result()
@@ -140,7 +141,7 @@ class _Task:
     def _go_on(self, position: float, size: float, run: int | None) -> None:
         """Record the progress, at most once a second. Raises StoppedError if the task must stop."""
         if self._is_stopping():
-            raise StoppedError(STOPPING)
+            raise StoppedError(STOPPING + CONTINUE * (self._task.step == queue.IMPORT))
         if time.monotonic() - self._beat < BEAT and run == self._run:
             return
         self._run = run
@@ -218,10 +219,7 @@ class _Task:
             found = catalog.artists_of_others(lambda: Excerpt(self._open(), self._heed), options, self._store)
             report["twins"] = found.names
         return report | {
-            "rows": [
-                [each if isinstance(each, str) else (each[0], _in_words(each[1])) for each in row]
-                for row in excerpt.table(kind.columns)
-            ],
+            "rows": [*map(_cells, excerpt.table(kind.columns))],
             "more": excerpt.more,
             "sheets": [*excerpt.sheets],
             "encoding": excerpt.encoding,
@@ -264,6 +262,10 @@ def _in_words(line: str) -> str:
     for option, remedy in REMEDIES.items():
         line = line.replace(option, remedy)
     return NAME.sub(lambda found: NAMES[found[0]], line)
+
+
+def _cells(row: list[Any]) -> list[Any]:
+    return [each if isinstance(each, str) else (each[0], _in_words(each[1])) for each in row]
 
 
 def _require_all(report: Report, options: ImportOptions) -> None:
