@@ -18,11 +18,11 @@ from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
-from musicsvc.store.importing.catalog.albums import AlbumOffer, Albums
+from musicsvc.store.importing.catalog.albums import Albums
 from musicsvc.store.importing.catalog.artists import Artists
-from musicsvc.store.importing.catalog.index import Item, Size
+from musicsvc.store.importing.catalog.index import Item, Offered, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
-from musicsvc.store.importing.catalog.tracks import TrackOffer, Tracks
+from musicsvc.store.importing.catalog.tracks import Tracks
 from musicsvc.store.importing.columns import Cells, Columns
 from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Reader, Record
@@ -83,7 +83,7 @@ class Catalog(Kind[CatalogRow]):
         for place, row in enumerate(batch):
             try:
                 named = albums.compare(row) if row.album else None
-                offer = tracks.compare(row, None if named is None else named.album.id)
+                offer = tracks.compare(row, None if named is None else named.item.id)
                 if self.columns.of_export:
                     named, offer = _without_shown_date(row, named, offer)
                 sizes = _require_room(row, named, offer, albums.items, artists)
@@ -137,13 +137,11 @@ def _artists(reader: Reader, options: ImportOptions, kept: Rules) -> Iterator[st
                     yield from names if len(names) <= rows.MOST_ARTISTS else ()
 
 
-def _without_shown_date(
-    row: CatalogRow, named: AlbumOffer | None, offer: TrackOffer
-) -> tuple[AlbumOffer | None, TrackOffer]:
+def _without_shown_date(row: CatalogRow, named: Offered | None, offer: Offered) -> tuple[Offered | None, Offered]:
     """Return the offers without the release date, if an export has this one of the track: its own, or its album's."""
-    album = None if named is None or named.album.id != offer.track.values["album"] else named.album
-    shown = offer.track.values["release_date"] or (album and album.values["release_date"])
-    if offer.track.new or shown is None or shown != row.of_track.get("release_date"):
+    album = None if named is None or named.item.id != offer.item.values["album"] else named.item
+    shown = offer.item.values["release_date"] or (album and album.values["release_date"])
+    if offer.item.new or shown is None or shown != row.of_track.get("release_date"):
         return named, offer
     return (
         named and named._replace(fields=named.fields.without("release_date")),
@@ -152,7 +150,7 @@ def _without_shown_date(
 
 
 def _require_room(
-    row: CatalogRow, named: AlbumOffer | None, offer: TrackOffer, albums: Mapping[int, Item], artists: Artists
+    row: CatalogRow, named: Offered | None, offer: Offered, albums: Mapping[int, Item], artists: Artists
 ) -> dict[int, Size]:
     """Return the new sizes of the albums that a row changes, by id. Raises RefusedError if one would be too large.
 
@@ -161,34 +159,34 @@ def _require_room(
     grown = named is not None and bool(named.fields.changes or named.fresh)
     if not grown and not offer.fields.changes:
         return {}
-    mine = None if named is None else named.album.id
+    mine = None if named is None else named.item.id
     sizes: dict[int, Size] = {}
     images = {}
     if named is not None and grown:
-        sizes[named.album.id] = _with_fields(named, artists)
-        images[named.album.id] = named.fields.changes.get("image", named.album.values["image"])
-    before = offer.track.values
+        sizes[named.item.id] = _with_fields(named, artists)
+        images[named.item.id] = named.fields.changes.get("image", named.item.values["image"])
+    before = offer.item.values
     for sign, values in ((-1, before), (1, {**before, **offer.fields.changes})):
         home = values["album"]
         if home is not None:
-            album = named.album if named is not None and home == mine else albums[home]
+            album = named.item if named is not None and home == mine else albums[home]
             image = values["image"] or images.get(home, album.values["image"])
             more = _of_track(values, image, artists)
             size = sizes.get(home, album.size)
             sizes[home] = size.plus(sign, sign * (values["image"] is None), sign * more)
     for album_id, size in sizes.items():
         excess = album_sizes.excess_of(size.tracks, size.bytes)
-        album = named.album if named is not None and album_id == mine else albums[album_id]
+        album = named.item if named is not None and album_id == mine else albums[album_id]
         # An album that is too large already may stay as it is.
         if excess and (size.tracks > album.size.tracks or size.bytes > album.size.bytes):
-            names = (row.album,) if row.album and named is not None and named.album is album else ()
+            names = (row.album,) if row.album and named is not None and named.item is album else ()
             raise RefusedError(excess[0].lower() + excess[1:].rstrip("."), "albums", names)
     return sizes
 
 
-def _with_fields(named: AlbumOffer, artists: Artists) -> Size:
+def _with_fields(named: Offered, artists: Artists) -> Size:
     """Return the size of the row's album with the fields and artists of the row, without its track."""
-    album, changes = named.album, named.fields.changes
+    album, changes = named.item, named.fields.changes
     more = _bytes([*changes.values()]) - _bytes([album.values[name] for name in changes]) + artists.size(named.fresh)
     if "image" in changes:
         more += album.size.imageless * (_bytes(changes["image"]) - _bytes(album.values["image"]))

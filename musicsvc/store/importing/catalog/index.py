@@ -1,14 +1,22 @@
 """The albums and tracks that the rows of a batch name: what the rows change, and how they are found by key."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+from peewee import fn
+
+from musicsvc.store.catalog import merged
 from musicsvc.store.catalog.merged import Former
-from musicsvc.store.importing.runner import RefusedError
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.importing.runner import RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.importing.undoing.runs import ADDED, Changes
+from musicsvc.store.models import Artist
 
 NONE: Mapping[Any, Any] = {}
 ANOTHERS = "another account manages the {} with this external id now"
@@ -30,6 +38,15 @@ class Offer(NamedTuple):
 
 
 UNCHANGED = Offer({}, differs=(), given=0)
+
+
+class Offered(NamedTuple):
+    """The values of a row for its album or track, and the artists or genres that it adds."""
+
+    item: "Item"
+    fields: Offer
+    fresh: Mapping[Any, Any]
+    former: bool = False  # the row names what was merged into the item
 
 
 class Size(NamedTuple):
@@ -119,13 +136,22 @@ class Item:
 
 
 class Index(ABC):
-    """The albums or the tracks of a batch by id, by external id, ISRC or UPC, and by name if rows name some."""
+    """The albums or the tracks of a batch by id, by external id, ISRC or UPC, and by name if rows name some.
 
-    def __init__(self, given: Mapping[int, int], *, by_name: bool) -> None:
+    `fields`: the columns of the table that rows fill. `owner`: the column of the table of credits with its ids.
+    """
+
+    noun: str
+    table: Any
+    owner: Any
+    fields: Sequence[str]
+
+    def __init__(self, given: Mapping[int, int], scope: Scope, *, by_name: bool) -> None:
         """Create an empty index. `given`: by id, the fields that earlier batches of the import have set."""
         self.items: dict[int, Item] = {}
         self.counts = Counts()
         self._given = given
+        self._scope, self._manager = scope, scope.user or 0
         self._is_by_name = by_name
         self._by_code: dict[Key, Item] = {}
         self._by_name: dict[Key, list[Item]] = {}
@@ -134,29 +160,60 @@ class Index(ABC):
         self._numbered: set[int] = set()  # what rows find by external id; those of other managers' imports can be alike
         self._own: set[int] = set()  # what the manager has, so that rows may change it
 
-    def keep_own(
-        self,
-        imported: Sequence[Sequence[Any]],
-        named: Iterable[Sequence[Any]],
-        formers: Sequence[Former],
-        find: Callable[[list[int]], Iterable[Sequence[int]]],
+    def find_own(
+        self, kind: int, external_ids: Collection[str], names: Collection[str], named: Iterable[Sequence[Any]]
     ) -> tuple[list[Sequence[Any]], list[Former]]:
-        """Return what the manager of the import manages: of rows of id and external id, and of what was merged.
+        """Return what the manager of the import manages: rows of id, external id and fields, and what was merged.
 
-        `imported`: what was imported for the manager. `named`: what rows of the file name otherwise. `find`: returns
-        rows of those ids that are managed.
+        `kind`: of what was merged. `named`: rows of what the file names otherwise, by these names among others.
         """
+        imported = _by_external_id(external_ids, self._manager, of=type(self)) if external_ids else []
+        formers = merged.find(kind, name=names, external_id=external_ids)
         stored = [*imported, *named]
         ids = {row[0] for row in stored} | {former.into for former in formers}
-        self._own = {row[0] for row in find([*ids])} if ids else set()
+        self._own = {row[0] for row in _managed(ids, self._manager, owner=self.owner)} if ids else set()
         self._numbered = {row[0] for row in imported}
         self._of_others = {row[1] for row in imported if row[0] not in self._own}
         return [row for row in stored if row[0] in self._own], [each for each in formers if each.into in self._own]
 
-    def require_own(self, external_id: str | None, noun: str) -> None:
+    def by_id(self, ids: Collection[int]) -> list[Any]:
+        """Return rows of id, external id and fields."""
+        return _by_id(ids, of=type(self)) if ids else []
+
+    def credits_of(self, ids: Collection[int]) -> list[Any]:
+        """Return ids of these albums or tracks with those of their artists, in order."""
+        return _credits(ids, owner=self.owner) if ids else []
+
+    def add_former_id(self, former: Former) -> Item:
+        """Add the external id of what was merged into an item, if it was imported for the manager. Return the item."""
+        item = self.items[former.into]
+        if former.external_id is not None and former.imported_for == self._manager:
+            self.add_former(("id", former.external_id), item)
+        return item
+
+    def altered(self) -> tuple[list[Item], list[Item]]:
+        """Return the new items, and the others that rows have changed."""
+        found = [item for item in self.items.values() if item.altered]
+        return [item for item in found if item.new], [item for item in found if not item.new]
+
+    def insert(self, new: Sequence[Item]) -> None:
+        """Insert new items, and record that the import made them."""
+        columns, values = ("id", "external_id", "imported_for", "created_at", *self.fields), itemgetter(*self.fields)
+        common = self._manager, self._scope.now
+        rows = [(item.id, item.external_id, *common, *values(item.values)) for item in new]
+        bulk.insert(self.table, columns, rows)
+        runs.made(self._scope.run, self.table, [item.id for item in new])
+
+    def update(self, items: Iterable[Item]) -> None:
+        """Write the changed fields of items, but not their artists."""
+        for item in items:
+            if changes := {name: item.values[name] for name in item.before if name != "artists"}:
+                self.table.update(**changes).where(self.table.id == item.id).execute()
+
+    def require_own(self, external_id: str | None) -> None:
         """Raise RefusedError if another account manages what has this external id, or nobody does."""
         if external_id in self._of_others:
-            raise RefusedError(ANOTHERS.format(noun), f"{noun}s", (external_id or "",))
+            raise RefusedError(ANOTHERS.format(self.noun), f"{self.noun}s", (external_id or "",))
 
     def find(self, key: Key, name: str | None = None) -> Item | None:
         """Return the item with this key, of several the first one written as `name` or else the first one, or None."""
@@ -173,15 +230,15 @@ class Index(ABC):
         """Add the key of what was merged into an item."""
         self._former.setdefault(key, item)
 
-    def load(self, rows: Iterable[Sequence[Any]], fields: Sequence[str]) -> list[Item]:
-        """Add stored items, given as rows of id, external id and `fields`. Return them in the order of preference.
+    def load(self, rows: Iterable[Sequence[Any]]) -> list[Item]:
+        """Add stored items, given as rows of id, external id and fields. Return them in the order of preference.
 
         For a row of a file without an external id, items without one come first, then the oldest.
         """
         loaded = []
         for item_id, external_id, *values in sorted(rows, key=lambda row: (row[1] is not None, row[0])):
             if item_id not in self.items:
-                item = Item(item_id, dict(zip(fields, values, strict=True)), external_id)
+                item = Item(item_id, dict(zip(self.fields, values, strict=True)), external_id)
                 item.given = self._given.get(item_id, 0)
                 self.items[item_id] = item
                 loaded.append(item)
@@ -212,3 +269,30 @@ class Index(ABC):
             self.counts.new += 1
         else:
             self.counts.changed += 1
+
+
+def columns(of: type[Index]) -> list[Any]:
+    """Return the columns of rows of id, external id and fields."""
+    return [getattr(of.table, name) for name in ("id", "external_id", *of.fields)]
+
+
+@compiled
+def _by_id(ids: Collection[int], *, of: type[Index]) -> Any:
+    return of.table.select(*columns(of)).where(of.table.id.in_(ids))
+
+
+@compiled
+def _by_external_id(external_ids: Collection[str], manager: int, *, of: type[Index]) -> Any:
+    query = of.table.select(*columns(of))
+    return query.where(of.table.external_id.in_(external_ids), of.table.imported_for == manager)
+
+
+@compiled
+def _managed(ids: Collection[int], manager: int, *, owner: Any) -> Any:
+    query = owner.model.select(owner).join(Artist)
+    return query.where(owner.in_(ids), fn.coalesce(Artist.manager, 0) == manager)
+
+
+@compiled
+def _credits(ids: Collection[int], *, owner: Any) -> Any:
+    return owner.model.select(owner, owner.model.artist).where(owner.in_(ids)).order_by(owner, owner.model.position)

@@ -2,66 +2,49 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-from peewee import fn
-
-from musicsvc.store.catalog import genres, identifiers, merged
+from musicsvc.store.catalog import genres, identifiers
 from musicsvc.store.catalog.merged import TRACK, Former
 from musicsvc.store.editing import notices
 from musicsvc.store.engine import bulk, name_index
 from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
-from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, Offer
+from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, Offered, columns
 from musicsvc.store.importing.catalog.rows import MOST_TAGS, OF_TRACK, TOO_MANY_TAGS, CatalogRow
 from musicsvc.store.importing.runner import RefusedError, Scope
 from musicsvc.store.importing.summary import Counts, LeftOutCell
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Artist, Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 from musicsvc.wording import cut, quantity
 
 FIELDS = ("album", "name", *OF_TRACK)  # the columns of a track that a row fills
-VALUES = itemgetter(*FIELDS)
-EMPTY = {**dict.fromkeys(FIELDS), "artists": ()}
+EMPTY = {**dict.fromkeys(FIELDS), "duration": 0, "artists": ()}
 BITS = {name: 1 << place for place, name in enumerate((*FIELDS, "artists"))}
 ISRC_TAKEN = "another track has this ISRC"
-COLUMNS = [getattr(Track, name) for name in ("id", "external_id", *FIELDS)]
-
-
-class TrackOffer(NamedTuple):
-    """The values of a row for its track, and the genres that it adds to it."""
-
-    track: Item
-    fields: Offer
-    genres: Mapping[str, str]
-    former: bool = False  # the row names a track that was merged into this one
 
 
 class Tracks(Index):
     """The tracks that the rows of a batch name."""
 
+    noun, table, owner, fields = "track", Track, TrackArtist.track, FIELDS
+
     def __init__(self, given: Mapping[int, int], rows: Sequence[CatalogRow], artists: Artists, scope: Scope) -> None:
         unnumbered = [row for row in rows if not row.external_id]
-        super().__init__(given, by_name=bool(unnumbered))
+        super().__init__(given, scope, by_name=bool(unnumbered))
         self.left_out: list[LeftOutCell] = []
         self._artists = artists
-        self._scope = scope
         self._named: list[str] = []  # the genres of all rows
         by_isrc = _by_isrc({row.isrc for row in rows if row.isrc}, scope)
         external_ids = {row.external_id for row in rows if row.external_id}
         names = name_index.spellings({row.name for row in unnumbered})
-        formers = merged.find(TRACK, name=names, external_id=external_ids)
         credited = {artist for row in unnumbered for artist in artists.of(row.artists)}
-        imported = _by_external_id(external_ids, scope.user or 0) if external_ids else []
-        named = _by_name(credited, names) if names else ()
-        own, formers = self.keep_own(imported, named, formers, lambda ids: _managed(ids, scope.user or 0))
-        others = {*by_isrc.values(), *(former.into for former in formers)}
-        stored = [*own, *(_by_id(others) if others else ())]
-        loaded = self.load(stored, FIELDS)
-        credits_of, words, labels = (_collect(each, [*self.items]) for each in (_artists, _genres, _tags))
+        own, formers = self.find_own(TRACK, external_ids, names, _by_name(credited, names) if names else ())
+        others = self.by_id({*by_isrc.values(), *(former.into for former in formers)})
+        loaded = self.load([*own, *others])
+        credits_of, words, labels = (_collect(each, [*self.items]) for each in (self.credits_of, _genres, _tags))
         for track in loaded:
             more = {"artists": tuple(credits_of[track.id]), "genres": words[track.id], "tags": labels[track.id]}
             track.values |= more
@@ -71,9 +54,7 @@ class Tracks(Index):
 
     def _add_merged(self, formers: Sequence[Former], by_isrc: Mapping[str, int]) -> None:
         for former in formers:
-            track = self.items[former.into]
-            if former.external_id is not None and former.imported_for == (self._scope.user or 0):
-                self.add_former(("id", former.external_id), track)
+            track = self.add_former_id(former)
             name = ("name", frozenset(former.artists), name_key(former.name), former.album_id)
             self.add_former(name, track)
             self.add_former((*name, former.code), track)  # for rows with an ISRC
@@ -85,36 +66,36 @@ class Tracks(Index):
         values = item.values
         return ("name", frozenset(values["artists"]), name_key(values["name"]), values["album"])
 
-    def compare(self, row: CatalogRow, album: int | None) -> TrackOffer:
+    def compare(self, row: CatalogRow, album: int | None) -> Offered:
         """Find the track of the row, or make one that `take` adds. Return what the row says of it.
 
         Raises RefusedError if another track has the row's ISRC, or another account manages the track with its id.
         """
-        self.require_own(row.external_id, "track")
+        self.require_own(row.external_id)
         artists = self._artists.of(row.artists)
         track, former = self._find(row, artists, album)
         other = (self._find_isrc(row.isrc) or self.find_former(("isrc", row.isrc))) if row.isrc else None
         if other is not None and other is not track:
             raise RefusedError(ISRC_TAKEN, "tracks", (row.isrc or "",))
         if track is not None and former:
-            return TrackOffer(track, UNCHANGED, {}, former=True)
+            return Offered(track, UNCHANGED, {}, former=True)
         if track is None:
             track = Item(next(self._ids), {**EMPTY, "genres": {}, "tags": {}}, row.external_id, new=True)
         name = row.name if row.external_id or row.isrc else track.values["name"] or row.name
         home = {} if album is None else {"album": album}
         offer = track.compare({**home, "name": name, **row.of_track, "artists": artists}, BITS)
-        return TrackOffer(track, offer, track.lacks("genres", row.genres) if row.genres else {})
+        return Offered(track, offer, track.lacks("genres", row.genres) if row.genres else {})
 
-    def take(self, row: CatalogRow, offer: TrackOffer) -> None:
-        track = offer.track
+    def take(self, row: CatalogRow, offer: Offered) -> None:
+        track = offer.item
         track.take(offer.fields)
         if not row.external_id:
             track.given |= BITS["album"]  # the key includes the album, so later rows must not change it
-        track.add("genres", offer.genres)
+        track.add("genres", offer.fresh)
         fresh = self._fresh_tags(row, track) if row.tags and not offer.former else {}
         track.add("tags", fresh)
         self._named += row.genres
-        self.count(track, altered=bool(offer.fields.changes or offer.genres or fresh))
+        self.count(track, altered=bool(offer.fields.changes or offer.fresh or fresh))
         if offer.fields.changes:
             self.put(track, ("isrc", track.values["isrc"]))
 
@@ -155,15 +136,14 @@ class Tracks(Index):
 
     def save(self) -> Counts:
         """Write the changes. Return the counts of genres."""
-        altered = [track for track in self.items.values() if track.altered]
-        new, old = [each for each in altered if each.new], [each for each in altered if not each.new]
-        columns = ("id", "external_id", "imported_for", "created_at", *FIELDS)
-        bulk.insert(Track, columns, [self._columns(track) for track in new])
+        new, old = self.altered()
+        self.insert(new)
         moved = [track.id for track in old if track.before.keys() & {"album", "artists", "duration"}]
         with reattribution.rebuilding(moved):
-            _update(old)
-            _link_artists(altered)
+            self.update(old)
+            _link_artists([track for track in old if "artists" in track.before], new)
         _log_uncredited(old, self._scope)
+        altered = [*old, *new]
         known = genres.find(list(set(self._named)))
         fresh = dict.fromkeys(name for each in altered for name in each.fresh("genres").values())
         genre_ids = genres.ensure(fresh)
@@ -176,43 +156,16 @@ class Tracks(Index):
         bulk.insert(TrackTag, ("track", "tag"), links)
         new_genres = sorted(genre_ids.keys() - known.keys())
         run = self._scope.run
-        runs.made(run, Track, [track.id for track in new])
         runs.made(run, Genre, [genre_ids[slug] for slug in new_genres])
         runs.made(run, Tag, [tag_ids[name] for name in sorted(names - former.keys())])
         runs.changed(run, Track, {each.id: _changes(each, genre_ids, tag_ids) for each in old})
         return Counts(new=len(new_genres), repeated=len(self._named) - len(new_genres))
 
-    def _columns(self, track: Item) -> tuple[Any, ...]:
-        track.values["duration"] = track.values["duration"] or 0
-        return (track.id, track.external_id, self._scope.user or 0, self._scope.now, *VALUES(track.values))
-
-
-@compiled
-def _by_external_id(external_ids: Collection[str], manager: int) -> Any:
-    return Track.select(*COLUMNS).where(Track.external_id.in_(external_ids), Track.imported_for == manager)
-
-
-@compiled
-def _managed(ids: Collection[int], manager: int) -> Any:
-    query = TrackArtist.select(TrackArtist.track).join(Artist)
-    return query.where(TrackArtist.track.in_(ids), fn.coalesce(Artist.manager, 0) == manager)
-
 
 @compiled
 def _by_name(artists: Collection[int], names: Collection[str]) -> Any:
-    query = Track.select(*COLUMNS).distinct().join(TrackArtist)
+    query = Track.select(*columns(Tracks)).distinct().join(TrackArtist)
     return query.where(TrackArtist.artist.in_(artists), Track.name.in_(names))
-
-
-@compiled
-def _by_id(ids: Collection[int]) -> Any:
-    return Track.select(*COLUMNS).where(Track.id.in_(ids))
-
-
-@compiled
-def _artists(tracks: Collection[int]) -> Any:
-    query = TrackArtist.select(TrackArtist.track, TrackArtist.artist).where(TrackArtist.track.in_(tracks))
-    return query.order_by(TrackArtist.track, TrackArtist.position)
 
 
 @compiled
@@ -240,15 +193,6 @@ def _collect(select: Callable[[Any], list[Any]], ids: Sequence[int]) -> dict[int
     return found
 
 
-def _update(tracks: Sequence[Item]) -> None:
-    for track in tracks:
-        changes = {name: track.values[name] for name in track.before if name != "artists"}
-        if changes:
-            Track.update(**changes).where(Track.id == track.id).execute()
-        if "artists" in track.before:
-            TrackArtist.delete().where(TrackArtist.track == track.id).execute()
-
-
 def _log_uncredited(tracks: Sequence[Item], scope: Scope) -> None:
     """Log for their managers that artists are no longer credited, on tracks that lose the same artists together."""
     losing: dict[frozenset[int], list[Item]] = defaultdict(list)
@@ -261,14 +205,11 @@ def _log_uncredited(tracks: Sequence[Item], scope: Scope) -> None:
         notices.log_uncredited("track", about, artists, account=scope.user, now=scope.now, actor=scope.actor)
 
 
-def _link_artists(tracks: Sequence[Item]) -> None:
-    """Write the artists of new tracks and of tracks with other artists."""
-    links = [
-        (track.id, artist, at)
-        for track in tracks
-        if track.new or "artists" in track.before
-        for at, artist in enumerate(track.values["artists"])
-    ]
+def _link_artists(old: Sequence[Item], new: Sequence[Item]) -> None:
+    """Write the artists of new tracks, and those of old ones in place of their former ones."""
+    for track in old:
+        TrackArtist.delete().where(TrackArtist.track == track.id).execute()
+    links = [(track.id, artist, at) for track in (*old, *new) for at, artist in enumerate(track.values["artists"])]
     bulk.insert(TrackArtist, ("track", "artist", "position"), links)
 
 
