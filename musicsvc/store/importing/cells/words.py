@@ -11,46 +11,9 @@ from musicsvc.store.importing.cells.numbers import integer
 NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
-TRUE = (
-    "true",
-    "yes",
-    "y",
-    "t",
-    "x",
-    "ja",
-    "j",
-    "wahr",
-    "oui",
-    "sí",
-    "si",
-    "explicit",
-    "explizit",
-    "e",
-    "1",
-    "on",
-    "vrai",
-    "✓",
-    "✔",
-)
-FALSE = (
-    "false",
-    "no",
-    "n",
-    "f",
-    "nein",
-    "falsch",
-    "non",
-    "none",
-    "clean",
-    "cleaned",
-    "edited",
-    "0",
-    "off",
-    "faux",
-    "✗",
-    "✘",
-)
-FLAGS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
+YES = "true yes y t x ja j wahr oui sí si explicit explizit e 1 on vrai ✓ ✔"
+NO = "false no n f nein falsch non none clean cleaned edited 0 off faux ✗ ✘"
+FLAGS = dict.fromkeys(YES.split(), True) | dict.fromkeys(NO.split(), False)
 FLAGS |= dict.fromkeys(("not explicit", "non-explicit", "notexplicit", "nicht explizit"), False)
 T = TypeVar("T")
 
@@ -73,7 +36,7 @@ def key(value: Any) -> str | None:
 
 @unless_blank
 def flag(value: Any) -> bool:
-    """Parse a truth value: a word of TRUE or FALSE, in any case."""
+    """Parse a truth value: a word of FLAGS, in any case."""
     return _meaning(value, FLAGS, "true or false")
 
 
@@ -93,8 +56,8 @@ def _meaning(value: Any, words: Mapping[str, T], expected: str) -> T:
 
 
 FLAG_NOTATIONS = (
-    Notation("yes", flag, " | ".join(f"{word} = true" for word in TRUE)),
-    Notation("no", flag, " | ".join(f"{word} = false" for word in (*FALSE, "not explicit", "nicht explizit"))),
+    Notation("yes", flag, " | ".join(f"{word} = true" for word in YES.split())),
+    Notation("no", flag, " | ".join(f"{word} = false" for word in (*NO.split(), "not explicit", "nicht explizit"))),
 )
 KEY_NOTATIONS = (
     Notation("a note", key, "C = C | f# = F# | B♭ = A#"),
