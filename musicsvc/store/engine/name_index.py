@@ -152,9 +152,9 @@ class NameIndex:
 
     def add(self, names: Iterable[tuple[int, str]]) -> None:
         """Add names, given as (id, name) pairs, to the index, which must not contain these pairs yet."""
-        folded = [(row_id, folded_key(name)) for row_id, name in names]
+        folded = ((row_id, folded_key(name)) for row_id, name in names)
         # In the order of keys: before a lower key, FTS5 would write what it holds to a segment of its own.
-        rows = sorted((_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded)
+        rows = sorted([(_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded])
         connection: Any = current().connection()
         if is_sqlite():
             connection.executemany(INSERT.format(table=self.table), rows)
@@ -262,7 +262,8 @@ def _take_changed() -> Iterator[tuple[str, list[tuple[int, str]], list[Any]]]:
 
 def spell(source: str, names: Iterable[tuple[int, str]]) -> None:
     """Add names, given as (id, name) pairs of rows of the table `source`, to the spellings if they are none yet."""
-    run_many(SPELL, [(name_key(name)[:KEY], source, row_id, name) for row_id, name in names if name_key(name) != name])
+    keyed = ((name_key(name), row_id, name) for row_id, name in names)
+    run_many(SPELL, [(key[:KEY], source, row_id, name) for key, row_id, name in keyed if key != name])
 
 
 def unspell(source: str, names: Iterable[tuple[int, str]]) -> None:

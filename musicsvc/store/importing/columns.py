@@ -315,11 +315,11 @@ class Columns:
         self._use(row, blanks)
         for column in uses if len(uses) <= len(row) else [each for each in row if each in uses]:
             value, use = row.get(column), uses[column]
-            if value is None or value == "" or value in blanks:
-                continue
             is_text = type(value) is str
             if is_text and value in use.known:
                 values[use.name] = use.known[value]
+                continue
+            if value is None or value == "" or value in blanks:
                 continue
             if not use.name:
                 self.unread[column].count += not is_blank(value)
