@@ -60,13 +60,11 @@ def test_a_long_name_takes_two_lines_of_a_table_and_names_of_artists_stand_at_th
         assert max(lines) == pytest.approx(2, abs=0.1), path
     artists = window.page.locator("[data-found=track] td").first
     assert (artists.inner_text(), artists.evaluate(ALIGNED)) == ("Johann Sebastian Bach", "left")
-    for path, artists in (
-        ("/insights/tracks", window.page.locator(".names > span")),
-        ("/insights", window.page.locator(".facts small")),
-    ):
+    for path, found, most in (("/insights/tracks", ".names > span", 3), ("/insights", ".facts small", 2)):
         window.page.goto(path)
+        artists = window.page.locator(found)
         artists.evaluate_all("cells => cells.forEach(cell => { cell.textContent = 'Clara Schumann, '.repeat(20); })")
-        assert max(artists.evaluate_all(HEIGHTS)) == pytest.approx(2, abs=0.1), path
+        assert max(artists.evaluate_all(HEIGHTS)) == pytest.approx(most, abs=0.1), path
 
 
 def test_activity_is_a_table_in_a_wide_window_and_cards_on_a_phone(

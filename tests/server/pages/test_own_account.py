@@ -89,6 +89,7 @@ async def test_playlists_of_others_that_the_account_may_not_see_have_no_name_in_
 async def test_everybody_deletes_their_own_account_with_their_password(developer: Person) -> None:
     value = fill(developer)
     shown = text(await developer.browser.get("/settings/delete"))
+    assert "This page deletes your account" in shown
     for goes in ("2 playlists", "1 followed account", "1 token", "1 session"):
         assert f"<li>{goes}</li>" in shown
     refused = await developer.browser.post("/settings/delete", {"password": "a wrong one"})
