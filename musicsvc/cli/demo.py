@@ -53,11 +53,11 @@ def run(
         if not is_loopback(settings.server.host):
             raise Failure(NOT_HERE.format(settings.server.host))
         token, password = _secrets()
-        further = _prepare(url, start, world, token, password)
         demo = DemoState(clock, folder / "musicsvc.db")
-        demo.begin(start)
         if scoring is not None:
             scoring.begin(demo)
+        further = _prepare(url, start, world, token, password)
+        demo.begin(start)
 
         def announce(root: str) -> None:
             if scoring is not None:
