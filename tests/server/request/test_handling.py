@@ -33,7 +33,7 @@ def varies(answer: Answer) -> list[str]:
 
 async def send(shared: Shared, route: Route, more: str, field: Any, headers: dict[str, str]) -> Answer:
     """Send a valid request of a new account, with a further parameter and field."""
-    world = shared.world()
+    world = shared.world(())
     valid = ValidRequest(world, route)
     query = f"{valid.query}{'&' if valid.query else '?'}{more}" if more else valid.query
     body = valid.body if field is None else {**valid.body, **field}
@@ -46,7 +46,7 @@ async def send(shared: Shared, route: Route, more: str, field: Any, headers: dic
 @each(lambda route: route.path.startswith(f"{V1}/"))
 @on_shared_loop
 async def test_every_endpoint_says_what_it_does_not_know(shared: Shared, route: Route) -> None:
-    status = ValidRequest(shared.world(), route).status
+    status = ValidRequest(shared.world(()), route).status
     field = None if route.body is None else {"un_known": [1, {"deep": 2}]}
     sent = "perpage=5", field
     named, accepted = await send(shared, route, *sent, {}), await send(shared, route, "", None, STRICT)
