@@ -39,8 +39,10 @@ def logged(program: Program) -> list[str]:
     return [json.loads(line)["message"] for line in program.err.splitlines() if line.startswith("{")]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("options", [("--workers", "1"), ("--workers", "2"), ("--demo",)], ids=" ".join)
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [(("--workers", "1"), signal.SIGTERM), (("--workers", "2"), signal.SIGINT), (("--demo",), signal.SIGINT)],
+)
 def test_a_server_ends_after_the_timeout_whatever_its_threads_do(
     serve: Callable[..., Program], stuck: Stuck, options: tuple[str, ...], number: int
 ) -> None:
