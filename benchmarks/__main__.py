@@ -59,7 +59,7 @@ BENCHMARKS = (
         "strangers",
         "strangers.py",
         "",
-        "--only 'pictures|plays|links' --plays 700 --connections 16 --seconds 0.5 --sessions 9",
+        "--only 'pictures|plays|links' --plays 700 --connections 16 --seconds 0.5 --people 3 --sessions 9",
     ),
     Benchmark("adverse", "adverse.py", "", "--only 'sign in|brackets|figures' --tracks 200 --seconds 0.5 --late 5"),
     Benchmark("large-bodies", "large_bodies.py", "", "--seconds 0.3 --only integers --late 5"),

@@ -38,7 +38,7 @@ SHOWN = {
     "slow": "60 slow ones",
     "idle": "200 idle connections",
     "unread": "2 that read nothing",
-    "strangers": "links: 24 of 24 people are signed in",
+    "strangers": "links: 3 of 3 people are signed in",
     "adverse": "pages of the other account: 23 of 23",
     "large-bodies": "memory:",
 }
