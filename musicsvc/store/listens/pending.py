@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
-from musicsvc.errors import NotFound, existing
+from musicsvc.errors import MissingReference, NotFound, existing
 from musicsvc.store.accounts.callers import Caller
+from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.listens import resolving
@@ -71,10 +72,11 @@ def dismiss(names: int | None, *, actor: Caller) -> None:
 
 
 def name(names: int, track: int, *, actor: Caller, now: int) -> None:
-    """Count the listens of one entry of the actor as plays of a track, which must exist.
+    """Count the listens of one entry of the actor as plays of a track.
 
     Of many, the job that counts listens (`resolving.advance`) counts the rest, which have the negative id of the track.
-    Raises NotFound if the listens have been counted or dismissed since the entry was found.
+    Raises NotFound if the listens have been counted or dismissed since the entry was found, MissingReference if the
+    track has gone meanwhile.
     """
     sql.lock(resolving.LOCK)
     counting.share()
@@ -83,6 +85,8 @@ def name(names: int, track: int, *, actor: Caller, now: int) -> None:
     named = {each: track for (each,) in some.tuples().iterator()}
     if not named:
         raise NotFound(NO_ENTRY)
+    if tracks.missing([track]):
+        raise MissingReference
     resolving.count(named, now)
     of_entry = listen.user == actor.user_id, listen.names == names, listen.counted_for.is_null()
     listen.update(counted_for=-track).where(*of_entry).execute()

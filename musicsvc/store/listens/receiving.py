@@ -12,7 +12,7 @@ from musicsvc.store.listens.matching import Listen
 from musicsvc.store.listens.refusals import Reason
 from musicsvc.store.models import PendingListen
 from musicsvc.store.models.plays import PlayRow
-from musicsvc.store.plays import ingest
+from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.reported import own_plays
 
@@ -39,6 +39,7 @@ def receive(
     `plays.own_daily`. Call in a transaction. Raises Unauthenticated if the account was deleted meanwhile.
     """
     sql.lock(resolving.LOCK, shared=True)
+    counting.share()  # no track goes from now on
     gone = tracks.gone({track for track in found if track is not None})
     plays: list[ReportedPlay] = []
     keys = [matching.keys(listen) for listen in listens]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY, SECOND
+from musicsvc.errors import MissingReference
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import artists, tracks
 from musicsvc.store.editing import deletions, edits
@@ -27,6 +29,7 @@ from tests.support import play_counts, reported_plays
 from tests.support.bounds import Bounds
 from tests.support.catalog_import import import_rows
 from tests.support.merges import merge
+from tests.support.postgres_locks import require_begun_waits
 from tests.support.undoing import quiet, require_sound
 
 AT = NOW - 600 * SECOND
@@ -285,3 +288,31 @@ def test_named_listens_wait_again_when_their_track_goes_first(store: Store, ann:
     store.write(lambda: deletions.delete(tracks.get(track), now=NOW, account=None, actor="cli")).result()
     settle(store)
     assert waiting(store, ann) == {NAMES: 3}
+
+
+def _receive(_store: Store, track: int, ann: Identity) -> None:
+    receiving.receive([heard()], [track], now=NOW, actor=ann, accepted=True, daily=600)
+
+
+def _name(_store: Store, track: int, ann: Identity) -> None:
+    (entry,) = pending.list_own(Page(1, 1), actor=ann).rows
+    pending.name(pending.find_own(entry.id, actor=ann), track, actor=ann, now=NOW)
+
+
+@pytest.mark.only_on("postgres")
+@pytest.mark.parametrize("report", [_receive, _name])
+def test_no_play_is_counted_for_a_track_that_another_node_deletes_meanwhile(
+    store: Store, ann: Identity, report: Callable[[Store, int, Identity], None]
+) -> None:
+    hear(store, ann, heard(1))
+    track = store.write(partial(make, "Noon", NAMES[0])).result()
+
+    def delete() -> None:
+        deletions.delete(tracks.get(track), now=NOW, account=None, actor="cli")
+
+    with suppress(MissingReference):
+        require_begun_waits(store, delete, lambda: store.write(partial(report, store, track, ann)))
+    settle(store)
+    assert played(store) == []
+    assert waiting(store, ann)[NAMES] >= 1
+    require_sound(store)
