@@ -1,6 +1,7 @@
 """Renders the templates of pages, and maps static files to their URLs."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
 
 from musicsvc.clock import isoformat, to_datetime
 from musicsvc.server.shapes.envelope import Representation, represent
@@ -21,7 +23,15 @@ FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
 HTML_TYPE = "text/html; charset=utf-8"
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".html": "text/html"}
+POSTED = re.compile(r'<form [^>]*method="post"[^>]*>(?!\s*{{ form_token)')  # in a template, without its token
 DIGEST_LENGTH = 12  # characters of the hash in a file's URL, so that browsers may keep the file for ever
+
+
+class FormTokens(Extension):
+    """Makes the token of the session the first field of every form that is posted."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002 - Jinja's
+        return POSTED.sub(r"\g<0>{{ form_token() }}", source)
 
 
 def render(view: View, context: Mapping[str, Any], base_path: str, *, part: bool = False) -> bytes:
@@ -85,6 +95,7 @@ def _digest(path: Path) -> str:
 @lru_cache(maxsize=2)
 def _environment(base_path: str) -> Environment:
     environment = Environment(
+        extensions=[FormTokens],
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
