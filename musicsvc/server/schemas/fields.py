@@ -38,6 +38,7 @@ def parse_id(text: str) -> int | None:
 
 
 def no_nul(value: str) -> str:
+    """Return the text. Raises ValueError if it has NUL characters."""
     if "\x00" in value:
         raise ValueError("Must not contain NUL characters.")
     return value
@@ -56,6 +57,7 @@ def _visible(value: str) -> str:
 
 
 def parse_date(text: str) -> date:
+    """Return the date that a text such as 2026-01-31 names. Raises ValueError."""
     # Check the pattern first, because fromisoformat also accepts 20260131 and 2026-W05-6.
     with suppress(ValueError):
         if DATE.fullmatch(text):
