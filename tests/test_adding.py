@@ -1,15 +1,17 @@
 """The examples of docs/development/adding.md add what they say to a copy of the program."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+
+from tests.support import preloaded, program
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "development" / "adding.md"
@@ -29,31 +31,39 @@ def example(heading: str) -> str:
     return str(re.findall(r"^```diff\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)[0])
 
 
-def added(heading: str, folder: Path) -> Run:
-    """Apply the example to a copy of the program with sample data. Return a function that runs its commands."""
-    for part in ("musicsvc", "fixtures"):
-        shutil.copytree(ROOT / part, folder / part)  # with its bytecode
-    # Outside of a repository git does not look for one, wherever the folder is.
-    environment = {
-        **os.environ,  # noqa: TID251 - handed on
-        "GIT_CEILING_DIRECTORIES": str(folder.parent),
-        "MUSICSVC_DATA_DIR": str(folder / "data"),
-    }
-    apply = ["git", "apply", "-"]
-    applied = subprocess.run(
-        apply, cwd=folder, env=environment, input=example(heading), capture_output=True, text=True, check=False
-    )
-    assert applied.returncode == 0, f"make the example of {PAGE.name} again: {applied.stderr}"
+@pytest.fixture
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Run]]:
+    """Return a function that applies an example to a copy of the program with sample data, and returns another one.
 
-    def run(*args: str) -> str:
-        command = [sys.executable, "-m", "musicsvc", *args]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (args, done.stdout, done.stderr)
-        return done.stdout
+    That one runs its commands, which fork from a process that has imported the copy.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))  # outside of a repository git looks for none
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "data"))
+    with ExitStack() as closed:
 
-    run("init")
-    run("seed", "--accounts")
-    return run
+        def add(heading: str) -> Run:
+            for part in ("musicsvc", "fixtures"):
+                shutil.copytree(ROOT / part, tmp_path / part)  # with its bytecode
+            apply = ["git", "apply", "-"]
+            applied = subprocess.run(apply, input=example(heading), capture_output=True, text=True, check=False)
+            assert applied.returncode == 0, f"make the example of {PAGE.name} again: {applied.stderr}"
+            server = preloaded.ForkServer("programs")
+            closed.callback(server.close)
+
+            def start(arguments: Sequence[str], out: int, err: int, given: int) -> preloaded.Process:
+                return server.start(arguments, preloaded.environment(), given, out, err)
+
+            def run(*args: str) -> str:
+                done = program.run(*args, start=start)
+                assert done.returncode == 0, (args, done.stdout, done.stderr)
+                return done.stdout
+
+            run("init")
+            run("seed", "--accounts")
+            return run
+
+        yield add
 
 
 def answer(run: Run, path: str) -> Any:
@@ -65,8 +75,10 @@ def test_each_needs_three_files(heading: str) -> None:
     assert len(re.findall(r"^diff --git", example(heading), re.MULTILINE)) == 3
 
 
-def test_a_field_is_shown_edited_imported_merged_and_in_the_changes(tmp_path: Path) -> None:
-    run = added("A field of the catalog", tmp_path)
+def test_a_field_is_shown_edited_imported_merged_and_in_the_changes(
+    added: Callable[[str], Run], tmp_path: Path
+) -> None:
+    run = added("A field of the catalog")
     file = tmp_path / "tracks.csv"
     file.write_text(TRACKS)
     run("import", "catalog", str(file), "--user", OWNER)
@@ -82,7 +94,7 @@ def test_a_field_is_shown_edited_imported_merged_and_in_the_changes(tmp_path: Pa
     assert answer(run, f"/tracks/{other['id']}")["track"]["energy"] == 70
 
 
-def test_an_endpoint_answers(tmp_path: Path) -> None:
-    run = added("An endpoint", tmp_path)
+def test_an_endpoint_answers(added: Callable[[str], Run]) -> None:
+    run = added("An endpoint")
     assert answer(run, "/tracks/1/credits") == {"status": "success", "credits": ["Johann Sebastian Bach"]}
     assert "/tracks/{id}/credits" in run("openapi")
