@@ -114,7 +114,7 @@ def request(
 
 
 def _body(data: str | None) -> bytes | None:
-    """Return the body. Raises Failure unless it is JSON."""
+    """Return the body. Raises Failure, or BadParameter for an argument, unless it is JSON."""
     if data is None:
         return None
     try:
@@ -127,7 +127,8 @@ def _body(data: str | None) -> bytes | None:
     except UnicodeDecodeError:
         raise Failure(f"{data[1:]} is not valid UTF-8. Encode it in UTF-8.") from None
     except (ValueError, RecursionError) as error:
-        raise Failure(f"The body is not valid JSON: {error}.") from None
+        fault = f"The body is not valid JSON: {error}."
+        raise Failure(fault) if _of_curl(data) else typer.BadParameter(fault, param_hint="--data") from None
     return text.encode()
 
 

@@ -56,7 +56,7 @@ def create(
 
     A token of the scope listen is for a player (docs/players.md). It ends 90 days after its last use.
     """
-    refuse({"--name": tokens.name_fault(name.strip())})
+    refuse({"--name": tokens.name_fault(name.strip()), "--days": tokens.days_fault(days, scope)})
 
     def unit() -> tuple[models.Token, str]:
         user = users.by_email(email)

@@ -130,6 +130,7 @@ LONG = "x" * 3_000
 WRONG = {  # the command, and the option or argument that the message names
     "token create ada@label.test --name x": "--name",
     "token create ada@label.test --name \u200b\u200b\u200b": "--name",
+    "token create ada@label.test --name laptop --scope listen --days 5": "--days",
     "token regenerate 1 --overlap 25h": "--overlap",
     "user create ada": "EMAIL",
     f"user create ada@label.test --display-name {LONG}": "--display-name",
@@ -140,6 +141,7 @@ WRONG = {  # the command, and the option or argument that the message names
     f"access request ada@label.test --use-case {LONG} --volume b --organization c": "--use-case",
     "access request ada@label.test --use-case a --volume '' --organization c": "--volume",
     f"access deny ada@label.test --reason {LONG}": "--reason",
+    "request POST /api/v1/albums --data {": "--data",
     "seed --scale 0": "--scale",
     "seed --scale 1001": "--scale",
     f"artist edit 1 --name {LONG}": "--name",

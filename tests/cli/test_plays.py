@@ -167,6 +167,7 @@ def test_a_withdrawal_shows_what_goes_and_leaves_exact_figures(run: Run, ask: Js
         "withdrawn": 3,
     }
     assert ask("plays", "recount", "--check")["plays"] == 0
+    assert run("plays", "withdraw", EVE, "--since", "1h").stderr.startswith(f"{EVE} reported no such plays.\n")
     nothing = run("plays", "withdraw", EVE)
     assert nothing.stderr.splitlines() == [f"{EVE} reported no plays.", "Withdrew 0 plays."]
     assert len(store.read(lambda: security_events.find(limit=9)).result()) == len(events) + 1

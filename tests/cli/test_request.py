@@ -4,6 +4,7 @@ import asyncio
 import json
 from base64 import b64decode
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -124,13 +125,17 @@ def test_a_request_leaves_an_event_if_it_may_write_and_nothing_else(
         (["/settings"], "/settings is a page, for browsers."),
         (["/demo/clock"], "There is no endpoint /demo/clock."),
         (["/api/v1/albums", "--user", "eve@example.test"], "There is no account eve@example.test."),
-        (["/api/v1/albums", "--data", "{"], "The body is not valid JSON: "),
+        (["/api/v1/albums", "--data", "@broken.json"], "The body is not valid JSON: "),
         (["/api/v1/albums", "--data", "@missing.json"], "missing.json: No such file or directory."),
         (["/api/v1/albums", "--data", "-"], "stdin is empty."),
         (["/api/v1/albums", "--as", "token"], "There is no other account with API access: give it to one "),
     ],
 )
-def test_a_request_that_cannot_be_sent_is_one_line(run: Run, arguments: list[str], error: str) -> None:
+def test_a_request_that_cannot_be_sent_is_one_line(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], error: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.json").write_text("{")
     assert run("request", *arguments, expect=1).stderr.startswith(f"Error: {error}")
 
 

@@ -164,7 +164,7 @@ def create(
     no API access.
     """
     name = name.strip()
-    require_valid({"name": name_fault(name), "days": _days_problem(days, scope), "scope": _scope_problem(scope)})
+    require_valid({"name": name_fault(name), "days": days_fault(days, scope), "scope": _scope_problem(scope)})
     if obstacle := _obstacle(user, without_access=without_access):
         raise Forbidden(obstacle)
     value = value or generate(scope)
@@ -180,7 +180,8 @@ def name_fault(name: str) -> str | None:
     return f"The name must have {SHORTEST_NAME} to {LONGEST_NAME} characters."
 
 
-def _days_problem(days: int, scope: Scope) -> str | None:
+def days_fault(days: int, scope: Scope) -> str | None:
+    """Return what is wrong with the number of days that a token is to be valid, or None."""
     if scope == LISTEN and days != LONGEST_DAYS:
         return LISTENING_DAYS
     return None if 1 <= days <= LONGEST_DAYS else f"A token is valid for 1 to {LONGEST_DAYS} days."

@@ -187,7 +187,7 @@ def withdraw_batch(reports: Reports, *, now: int, actor: Actor) -> tuple[int, in
 def describe(reports: Reports, plays: int, summary: ReportsSummary) -> str:
     """Describe plays that an account reported, with their number, tracks and days."""
     if not plays:
-        return "no plays"
+        return "no plays" if reports.since is None and not reports.track else "no such plays"
     tracks = f"track {reports.track}" if reports.track else quantity(len(summary.tracks), "track")
     first, last = to_date(summary.days[0]), to_date(summary.days[-1])
     played = f"on {first}" if first == last else f"from {first} to {last}"
