@@ -16,8 +16,9 @@ compares the two. Bodies, answers and errors are in the OpenAPI document: `/api/
 Callers: *all*, without a token; *public*, without a token the public fields only; *token*, an account with API access;
 *account*, a token whose account may have none; of pages, which are for browsers and no part of the API, *signed in* and
 *administrators*, by session.
-The status is that of success. A + marks endpoints beyond the original specification. *Limit* is the rate limit of the
-endpoint beside that of its caller ([limits.md](limits.md)).
+The status is that of success; pages redirect (303) after most forms. A + marks endpoints beyond the original
+specification. *Limit* is the rate limit of the endpoint beside that of its caller ([limits.md](limits.md)).
+Players use other endpoints ([players.md](players.md)), and so do assistants ([assistants.md](assistants.md)).
 """
 PEOPLE = {Access.SESSION: "signed in", Access.DEVELOPER: "API access", Access.ADMIN: "administrators"}
 CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token", Access.ACCOUNT: "account"} | PEOPLE
@@ -43,7 +44,7 @@ def _cells(route: Route) -> Iterator[str]:
     yield f"`{route.path}`{' +' if route.docs.extension else ''}"
     yield CALLERS[route.access]
     yield "" if route.limit is None else f"`{route.limit.value}`"
-    yield str(route.status)
+    yield "" if route.family is Family.PAGE else str(route.status)
     yield summary(route)
 
 

@@ -24,4 +24,6 @@ class Message(Body):
     jsonrpc: Literal["2.0"]
     id: Annotated[int | str | None, BeforeValidator(_id)] = None
     method: Text
-    params: dict[str, Any] = Field(default_factory=dict)
+    params: Annotated[dict[str, Any], BeforeValidator(lambda sent: {} if sent is None else sent)] = Field(
+        default_factory=dict
+    )

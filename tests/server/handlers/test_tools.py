@@ -144,6 +144,7 @@ async def test_messages_that_are_no_requests_are_refused(ask: Client) -> None:
         answer = await ask.post("/mcp", body)
         assert (answer.status, answer.json["id"]) == (400, None), answer.body
         assert answer.json["error"] == {"code": -32600, "message": message}
+    assert (await ask.post("/mcp", good | {"params": None})).json["result"] == {"resultType": "complete"}
     broken = await ask("POST", "/mcp", data=b"{", headers={"Content-Type": "application/json"})
     assert (broken.status, broken.json["error"]["code"]) == (400, -32700)
     large = await ask("POST", "/mcp", data=io.BytesIO(b" " * (2**20 + 1)), headers={"Content-Type": "application/json"})
