@@ -84,7 +84,10 @@ def test_rows_are_listed_newest_first_and_found_by_a_part_of_their_name(run: Run
 def test_a_name_stands_for_an_id_if_no_other_row_has_it(run: Run, ask: Json) -> None:
     assert ask("artist", "show", "Louise")["id"] == 2
     assert "There is no artist named louise." in run("artist", "show", "louise", expect=1).stderr
-    assert "Several tracks are named Air: 2, 3. Give an id." in run("track", "delete", "Air", expect=1).stderr
+    assert (
+        "Several tracks are named Air: 2 by Clara, 3 by Clara. Give an id."
+        in run("track", "delete", "Air", expect=1).stderr
+    )
     assert "There is no such track." in run("track", "show", "1975", expect=1).stderr  # digits are an id
     assert "There is no such track." in run("track", "show", "9" * 40, expect=1).stderr
 

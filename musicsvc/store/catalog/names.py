@@ -9,15 +9,17 @@ from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog.field_texts import is_id
 from musicsvc.store.engine.name_index import INDEXES
 from musicsvc.store.engine.name_keys import name_key
-from musicsvc.store.models import Album, AlbumArtist, Artist, Track
-from musicsvc.wording import LONGEST_NAME, name_problem
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.wording import LONGEST_NAME, cut, name_problem, some_of
 
 LARGEST_ID = 2**63 - 1
 SUGGESTED = 500  # names to choose from; others can be typed
 LONGEST = 300  # characters of a name with its id
 ALIKE = 50  # names that are compared; equal ones are the best matches
 WITH_ID = re.compile(r"(.+) \(([0-9]{1,18})\)")
+MOST_SHOWN = 8  # of rows with one name
 TABLES: Mapping[str, Any] = {"artist": Artist, "album": Album, "track": Track}
+LINKS: Mapping[str, Any] = {"album": AlbumArtist, "track": TrackArtist}
 # Whether an account (of artists also nobody, 0) manages the artist, album or track {id}.
 MANAGED = {
     "artist": "EXISTS (SELECT 1 FROM artist a WHERE a.id = {id} AND coalesce(a.manager_id, 0) = ?)",
@@ -92,7 +94,17 @@ def find_managed(noun: str, name: str, manager_id: int | None) -> int | None:
 
 
 def _several(noun: str, name: str, ids: Sequence[int]) -> str:
-    return f"Several {noun}s are named {name}: {', '.join(map(str, ids))}. Give an id."
+    shown = [f"{each} by {by}" if (by := _artists(noun, each)) else str(each) for each in ids[:MOST_SHOWN]]
+    shown += map(str, ids[MOST_SHOWN:])
+    return f"Several {noun}s are named {name}: {some_of(shown, MOST_SHOWN)}. Give an id."
+
+
+def _artists(noun: str, row_id: int) -> str:
+    """Return the names of the artists of an album or track."""
+    if (link := LINKS.get(noun)) is None:
+        return ""
+    names = link.select(Artist.name).join(Artist).where(getattr(link, noun) == row_id).order_by(link.position)
+    return " & ".join(cut(name) for (name,) in names.tuples().iterator())
 
 
 def _named(noun: str, text: str, manager_id: int | None = None) -> list[int]:
