@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 
 from musicsvc.store.importing.cells.durations import clock_text, span
 from musicsvc.store.importing.cells.notations import Parse
-from musicsvc.store.importing.files.records import REFUSED, Reader, Record, Step, Through
+from musicsvc.store.importing.files.records import REFUSED, Reader, Record, Through
 from musicsvc.store.importing.summary import ImportSummary, Refusal
 from musicsvc.wording import quoted, some_of
 
@@ -52,11 +52,9 @@ class RefusedRows(Through):
         self._added = self._done = 0
         self._rows: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by write()
 
-    def steps(self) -> Iterator[Step]:
-        for step in self._reader.steps():
-            if isinstance(step, Record):
-                self._records.append(step)
-            yield step
+    def changed(self, record: Record) -> Record:
+        self._records.append(record)
+        return record
 
     def add(self, summary: ImportSummary) -> None:
         """Store the rows that were refused since the last call."""

@@ -117,12 +117,19 @@ class Reader(ABC):
 
 
 class Through(Reader):
-    """Reads another reader, and has its members. Subclasses change its steps."""
+    """Reads another reader, and has its members. Subclasses change its rows or its steps."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.columns, self.size, self.name = reader.columns, reader.size, reader.name
         self.sheets = reader.sheets
+
+    def steps(self) -> Iterator[Step]:
+        return (step if isinstance(step, Pause) else self.changed(step) for step in self._reader.steps())
+
+    def changed(self, record: Record) -> Record:
+        """Return the row to yield in place of one of the other reader."""
+        return record
 
     @property
     def encoding(self) -> str:

@@ -10,12 +10,11 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.limited import Pause
 from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, beginning
 from musicsvc.store.importing.files.records import Keys, Reader, Record, Step, Through
 
 LARGEST = 512 * 1024 * 1024
-# Returns the fields of a play, or a reason to skip the entry (a key of summary.NOTES). May raise as `record` expects.
+# Returns the fields of a play, or why to skip the entry (a key of summary.NOTES). May raise as `entry_record` expects.
 Values = Callable[[Any], Mapping[str, Any] | str]
 
 
@@ -50,7 +49,7 @@ class Document(Reader):
     def steps(self) -> Iterator[Step]:
         for number, entry in enumerate(self._entries, 1):
             self._read = number
-            yield record(number, entry, self._values)
+            yield entry_record(number, entry, self._values)
 
 
 class Table(Document):
@@ -84,15 +83,11 @@ class Converted(Through):
         self.columns = None
         self._values = values
 
-    def steps(self) -> Iterator[Step]:
-        for step in self._reader.steps():
-            if isinstance(step, Pause) or step.fault is not None:
-                yield step
-            else:
-                yield record(step.line, step.values, self._values)
+    def changed(self, record: Record) -> Record:
+        return record if record.fault is not None else entry_record(record.line, record.values, self._values)
 
 
-def record(number: int, entry: Any, values: Values) -> Record:
+def entry_record(number: int, entry: Any, values: Values) -> Record:
     """Convert an entry to a Record with the function `values`. Skipped entries get a `note`, invalid ones a `fault`."""
     try:
         found = values(entry)

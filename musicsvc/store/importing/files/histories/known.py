@@ -1,17 +1,16 @@
 """The formats of listening histories, each with its reader and with what tells its files from others."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from musicsvc.clock import SECOND
-from musicsvc.limited import Pause
 from musicsvc.store.importing.cells import times
 from musicsvc.store.importing.files.histories import logs, services
 from musicsvc.store.importing.files.histories.documents import Converted, Document, Values
-from musicsvc.store.importing.files.records import Reader, Record, Step, Through
+from musicsvc.store.importing.files.records import Reader, Record, Through
 from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
 
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
@@ -110,14 +109,12 @@ class _Dated(Through):
         super().__init__(reader)
         self._to_minute = to_minute
 
-    def steps(self) -> Iterator[Step]:
-        for step in self._reader.steps():
-            if isinstance(step, Pause) or step.fault or step.note:
-                yield step
-            elif _is_unknown(step.values["played_at"]):
-                yield Record(step.line, {}, note="no_time")
-            else:
-                yield step._replace(to_minute=True) if self._to_minute else step
+    def changed(self, record: Record) -> Record:
+        if record.fault or record.note:
+            return record
+        if _is_unknown(record.values["played_at"]):
+            return Record(record.line, {}, note="no_time")
+        return record._replace(to_minute=True) if self._to_minute else record
 
 
 def _is_unknown(time: Any) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.histories.documents import Converted, record
+from musicsvc.store.importing.files.histories.documents import Converted, entry_record
 from musicsvc.store.importing.files.quoting import Rows
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.files.texts import CsvReader, TextReader, faulty
@@ -33,7 +33,7 @@ class Rockbox(TextReader):
             elif not (line.startswith("#") or line.isspace()):
                 cells = line.rstrip("\r\n").split("\t", len(ROCKBOX))
                 cells += [""] * (len(ROCKBOX) - len(cells))
-                yield record(number, dict(zip(ROCKBOX, cells, strict=False)), _rockbox)
+                yield entry_record(number, dict(zip(ROCKBOX, cells, strict=False)), _rockbox)
 
 
 def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
@@ -74,7 +74,7 @@ class LastfmToCsv(TextReader):
             if row is None:
                 yield faulty(begins, fault, text)
             elif len(row) == CELLS:
-                yield record(begins, row, _row)
+                yield entry_record(begins, row, _row)
             elif any(row):
                 yield Record(begins, {"row": row}, f"the row has {len(row)} cells, not {CELLS}")
 
