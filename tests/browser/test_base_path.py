@@ -12,7 +12,7 @@ from musicsvc.config import Server, Settings
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
-from tests.browser.visit import Visit
+from tests.browser.visit import PATIENCE, Visit
 from tests.rights.world import PASSWORD, PASSWORD_HASH
 from tests.support import sample_pages
 from tests.support.threaded_server import threaded_server
@@ -52,7 +52,7 @@ def test_figures_reports_and_the_page_of_the_api_work_below_a_base_path(browser:
         page.get_by_role("searchbox").fill("Clavier")  # htmx replaces the table
         page.wait_for_url(re.compile(r"q=Clavier"))
         page.goto(f"{root}/docs")
-        page.get_by_text("/api/v1/albums").first.wait_for()
+        page.get_by_text("/api/v1/albums").first.wait_for(timeout=3 * PATIENCE)
         page.get_by_role("banner").get_by_role("link", name="Developers").click()
         page.wait_for_url(f"{root}/settings/developers")
         assert (visit.errors, visit.foreign, visit.failed) == ([], [], [])

@@ -11,7 +11,7 @@ from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.store import Store
 from tests.browser.test_every_page import FITS, demo_session
-from tests.browser.visit import Visit
+from tests.browser.visit import PATIENCE, Visit
 from tests.cli.test_activity import CALL
 from tests.support.program import until
 from tests.support.sample_pages import Sample
@@ -132,7 +132,7 @@ def test_forced_colours_leave_the_focus_and_ticks_visible(visit: Callable[..., V
 def test_the_documentation_follows_the_theme_and_leads_back(visit: Callable[..., Visit]) -> None:
     window = visit(color_scheme="dark")
     window.page.goto("/docs")
-    window.page.get_by_text("/api/v1/albums").first.wait_for()
+    window.page.get_by_text("/api/v1/albums").first.wait_for(timeout=3 * PATIENCE)
     background = "getComputedStyle(document.documentElement).backgroundColor"
     dark = window.page.evaluate(background)
     assert max(map(int, dark.removeprefix("rgb(").removesuffix(")").split(","))) < 60
