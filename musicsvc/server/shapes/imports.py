@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from musicsvc.store.importing.dividing import AT_SEMICOLONS
 from musicsvc.store.importing.files.encodings import ENCODINGS
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import KINDS
@@ -22,7 +23,7 @@ STATES = {
     "partly": "undone, except what is in use",
     "undone": "undone",
 }
-SURE = {None, "m:ss", "h:mm:ss", "milliseconds"}  # notations that mean one thing
+SURE = {None, "m:ss", "h:mm:ss", "milliseconds", AT_SEMICOLONS}  # notations that mean one thing
 LABELS_OF_ROWS = {"duration_ms": "Duration"}
 EXAMPLES = 3
 OPTIONS: dict[str, Any] = {

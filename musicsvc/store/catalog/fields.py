@@ -192,7 +192,8 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "track": Column(
         "track name, track title, song title, song name, song, title, name, item name, recording, recording title,"
-        " recording name, titel, tracktitel, songtitel, musiktitel, liedtitel, titelname, trackname, lied",
+        " recording name, titel, tracktitel, songtitel, musiktitel, liedtitel, titelname, trackname, lied,"
+        " titre, titre du morceau, morceau, chanson, título, título de la canción, canción",
         ("Allegro moderato", "Scherzo"),
         fills="name",
     ),
@@ -200,7 +201,8 @@ COLUMNS: Mapping[str, Column] = {
         "track artist, track artists, artist name, artist names, artists, main artist, main artists,"
         " primary artist, primary artists, display artist, credited artist, performer, artist credit name,"
         " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band,"
-        " artist name 1",
+        " artist name 1, artiste, artistes, artiste principal, interprète, artista, artistas, artista principal,"
+        " intérprete",
         ("Clara Schumann", "Clara Schumann; Fanny Hensel"),
         counted="artists",
         fills="artists",
@@ -213,7 +215,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "album": Column(
         "album name, album title, release title, release name, release, track album name, product title,"
-        " product name, albumtitel, albumname, produkttitel",
+        " product name, albumtitel, albumname, produkttitel, titre de l'album, título del álbum",
         ("Trios", "Trios"),
         counted="albums",
     ),
@@ -226,19 +228,19 @@ COLUMNS: Mapping[str, Column] = {
         "digital release date, album release date, track album release date, street date, released, date released,"
         " erscheinungsdatum, veröffentlichungsdatum, veröffentlicht, veröffentlicht am, releasedatum, vö, vö datum,"
         " veröffentlichungsdatum des albums, date, datum, original release date, original date, release year, year,"
-        " jahr, erscheinungsjahr",
+        " jahr, erscheinungsjahr, date de sortie, date de parution, fecha de lanzamiento, fecha de publicación",
         ("2026-10-15", "2026-10-15"),
     ),
     "duration_ms": Column(
         "track duration, track length, duration, length, song length, song duration, time, total time,"
         " running time, playing time, play time, run time, dauer, länge, laenge, spieldauer, spielzeit, laufzeit,"
-        " tracklänge, titellänge, track dauer",
+        " tracklänge, titellänge, track dauer, durée, duración",
         ("692000", "308500"),
         fills="duration",
     ),
     "genre": Column(
         "genres, main genre, primary genre, track genre, track genres, album genre, playlist genre, artist genres,"
-        " album genres, musikrichtung, hauptgenre, stil, künstler genres",
+        " album genres, musikrichtung, hauptgenre, stil, künstler genres, género",
         ("Classical", "Classical; Chamber music"),
         counted="genres",
     ),
@@ -256,10 +258,13 @@ COLUMNS: Mapping[str, Column] = {
         ("https://example.test/trios.jpg", "https://example.test/trios.jpg"),
     ),
     "description": Column("track description, beschreibung", ("The first movement", "")),
-    "isrc": Column("isrc code, track isrc, track isrc code, isrcs, optional isrc", ("XXXXX2600001", "XX-XXX-26-00002")),
+    "isrc": Column(
+        "isrc code, track isrc, track isrc code, isrcs, optional isrc, code isrc, código isrc",
+        ("XXXXX2600001", "XX-XXX-26-00002"),
+    ),
     "track_number": Column(
         "track no, track nr, track num, track position, track index, titelnummer, titelnr, titel nr, tracknummer,"
-        " number, no, nr, position, sequence",
+        " number, no, nr, position, sequence, numéro de piste, número de pista",
         ("1", "2"),
     ),
     "disc_number": Column(
@@ -280,12 +285,13 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "upc": Column(
         "upc code, album upc, release upc, product upc, upc ean, ean upc, ean, ean code, album ean, barcode, gtin,"
-        " strichcode, optional upc",
+        " strichcode, optional upc, code upc, code ean, code barres, código upc, código de barras",
         ("012345678905", "012345678905"),
         counted="albums",
     ),
     "label": Column(
-        "record label, label name, album label, plattenfirma, plattenlabel, musiklabel, labelname",
+        "record label, label name, album label, plattenfirma, plattenlabel, musiklabel, labelname,"
+        " maison de disques, sello, discográfica",
         ("Example Records", "Example Records"),
         counted="albums",
     ),

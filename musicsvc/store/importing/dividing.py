@@ -17,6 +17,7 @@ EXPORTIFY = {"artist name(s)", "künstlername(n)"}  # headings that no other pro
 Row = Mapping[str, Any]  # cells by column
 Rules = Mapping[str, tuple[str, ...]]  # signs by column
 NONE: Rules = {}
+AT_SEMICOLONS = "divided at semicolons"  # as all lists of names are
 
 
 class Divided(NamedTuple):
@@ -56,7 +57,13 @@ class Dividing:
         self._fields = fields
         found = {column: self._how(column, rows) for column in fields}
         self._divided = {column: each for column, each in found.items() if each is not None}
-        return {column: each.written for column, each in self._divided.items()}
+        semicolons = {
+            column: AT_SEMICOLONS
+            for column, field in fields.items()
+            if field.endswith("artist")
+            and any(SEPARATOR in cell for row in rows if isinstance(cell := row.get(column), str))
+        }
+        return semicolons | {column: each.written for column, each in self._divided.items()}
 
     def _how(self, column: str, rows: Sequence[Row]) -> Divided | None:
         if (rule := self._rule(column)) is not None:

@@ -1,8 +1,9 @@
 """Headings of columns in the exports of other services and in sheets that people write, for each field.
 
 They are those of Spotify for Artists and Spotify's catalog data (`track_name`), Exportify, DistroKid, TuneCore, CD
-Baby, Bandcamp, Believe, Beatport, MusicBrainz and MusicBrainz Picard, Mp3tag, iTunes, and ordinary English and German.
-docs/import.md names the pages that describe them. Of several columns for a field, the one named first here is read.
+Baby, Bandcamp, Believe, Beatport, MusicBrainz and MusicBrainz Picard, Mp3tag, iTunes, and of ordinary sheets in
+English, German, French and Spanish. docs/import.md names the pages that describe them. Of several columns for a field,
+the one named first here is read.
 """
 
 import re

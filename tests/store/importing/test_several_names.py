@@ -166,6 +166,11 @@ def test_the_lists_of_a_known_export_are_undone(files: Files, case: str) -> None
     assert (files.credits(), files.genres()) == (artists, genres)
 
 
+def test_artists_that_are_divided_without_a_rule_are_told(files: Files) -> None:
+    assert written(files.read("Title,Artist\nOne,AC;DC\n")) == {"Artist": "divided at semicolons"}
+    assert written(files.read("Title,Artist\nOne,AC/DC\n")) == {}
+
+
 def test_names_that_are_not_as_many_as_their_uris_stay_one_and_are_counted(files: Files) -> None:
     done = files.read(f'{EXPORTIFY}u1,One,{BOTH},"A, B, C",X,\nu2,Two,{BOTH},"A, B",X,\nu3,Three,{BOTH},A,X,\n')
     assert files.credits() == {"One": ["A, B, C"], "Two": ["A", "B"], "Three": ["A"]}

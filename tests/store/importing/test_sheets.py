@@ -50,6 +50,21 @@ SHEETS = [
                "track_number": 3, "disc_number": 1, "label": "Nine", "upc": "4006381333931", "explicit": False,
                "tags": ("warm",), "genres": {"jazz": "Jazz"}, "key": "C#"},
     ),
+    *(
+        Sheet(
+            f"an ordinary sheet in {language}",
+            f"{headings}\nRag;Ann;Two;21/10/2026;3:45;Jazz;GBAYE6800011;3;036000291452;Nine",
+            RAG | {"album": "Two", "release_date": "2026-10-21", "duration": 225_000, "genres": {"jazz": "Jazz"},
+                   "isrc": "GBAYE6800011", "track_number": 3, "upc": "036000291452", "label": "Nine"},
+        )
+        for language, headings in (
+            ("French", "Titre;Artiste;Album;Date de sortie;Durée;Genre;Code ISRC;Numéro de piste;Code UPC;Label"),
+            (
+                "Spanish",
+                "Título;Artista;Álbum;Fecha de lanzamiento;Duración;Género;ISRC;Número de pista;Código UPC;Sello",
+            ),
+        )
+    ),
     Sheet(
         "Spotify for Artists, table of songs (support.spotify.com/artists, Exporting data)",
         "song,listeners,streams,saves,release_date\nRag,10,20,3,2026-10-15",
