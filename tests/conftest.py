@@ -4,6 +4,7 @@ import atexit
 import copy
 import gc
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +37,7 @@ NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
 TESTS = Path(__file__).parent
+ONLY_ON_SQLITE = re.compile(r'^pytestmark = (\[[^]]*)?pytest\.mark\.only_on\("sqlite"\)', re.MULTILINE)
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--long` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
 hypothesis.settings.register_profile(
@@ -122,9 +124,13 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the modules that mark nothing as slow, half of all, if only slow tests are to run."""
-    only_slow = config.option.markexpr == "slow" and collection_path.suffix == ".py"
-    return (only_slow and "slow" not in collection_path.read_text("utf-8")) or None
+    """Leave out modules of which no test can run: those that mark nothing as slow, those of SQLite on PostgreSQL."""
+    only_slow, on_postgres = config.option.markexpr == "slow", config.getoption("--store") == "postgres"
+    if collection_path.suffix != ".py" or not (only_slow or on_postgres):
+        return None
+    text = collection_path.read_text("utf-8")
+    is_of_sqlite = ONLY_ON_SQLITE.search(text) is not None and '"postgres"' not in text  # of a single test
+    return (only_slow and "slow" not in text) or (on_postgres and is_of_sqlite) or None
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -132,7 +138,9 @@ def pytest_collection(session: pytest.Session) -> None:
     given = getattr(session.config, "workerinput", None)
     if given is None or session.config.args != session.config.getini("testpaths"):
         return
-    files = sorted(file for file in TESTS.rglob("test_*.py") if not pytest_ignore_collect(file, session.config))
+    # Not by `rglob`, which finds five times as many in the packages of tests/clients.
+    found = (file for depth in range(4) for file in TESTS.glob("*/" * depth + "test_*.py"))
+    files = sorted(file for file in found if not pytest_ignore_collect(file, session.config))
     for file in files[int(given["workerid"][2:]) :: given["workercount"]]:
         with suppress(Exception, pytest.skip.Exception):  # it is reported when pytest collects the file
             import_module(".".join(file.relative_to(TESTS.parent).with_suffix("").parts))
