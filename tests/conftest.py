@@ -187,7 +187,8 @@ def _differs_on_postgres(item: pytest.Item, begun: set[str], *, long: bool) -> b
     """Return whether a test runs on PostgreSQL too. `begun`: the functions with a case that does.
 
     It opens a store, and is the first case of its function: what knows a database is below what other cases vary. Slow
-    ones are of the store, or marked `on_both`, as are functions of which each case makes other statements.
+    ones and those of pages are of the store, or marked `on_both`, as are functions of which each case makes other
+    statements. tests/store/copying/test_same_responses.py requests every page and form on both.
     """
     if item.get_closest_marker("unbuffered"):
         return True
@@ -196,7 +197,8 @@ def _differs_on_postgres(item: pytest.Item, begun: set[str], *, long: bool) -> b
     if long or item.get_closest_marker("on_both"):
         return True
     function = item.nodeid.partition("[")[0]
-    if function in begun or (item.get_closest_marker("slow") and TESTS / "store" not in item.path.parents):
+    above = item.get_closest_marker("slow") and TESTS / "store" not in item.path.parents
+    if function in begun or above or TESTS / "server" / "pages" in item.path.parents:
         return False
     begun.add(function)
     return True

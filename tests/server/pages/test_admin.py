@@ -206,6 +206,7 @@ async def test_an_action_of_the_abuse_monitor_is_explained_and_undone(office: Of
     assert [(await office.browser.get(f"/admin/abuse/{each}")).status for each in (99_999, "x")] == [404, 404]
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_lists_are_searched_and_continue(office: Office) -> None:
     now = office.shared.clock.now()

@@ -97,6 +97,7 @@ async def test_calls_and_events_are_listed_and_calls_explained(office: Office) -
     ]
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_activity_is_filtered_and_continues(office: Office) -> None:
     user_id, now = office.account(api_access=True), office.shared.clock.now()
@@ -187,6 +188,7 @@ async def test_faulty_filters_are_marked(office: Office) -> None:
     await office.page("/admin/activity?since=999999999d")  # before 1970
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_health_shows_the_checks_of_doctor(office: Office) -> None:
     before = await office.page("/admin/health")

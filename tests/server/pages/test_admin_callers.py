@@ -69,6 +69,7 @@ async def world(office: Office) -> World:
     return World(office, crawler, laptop, mail["eve"], mail["ben"], addresses)
 
 
+@pytest.mark.on_both
 async def test_the_sums_of_a_window_lead_to_its_calls(world: World) -> None:
     number = world.office.admin
     row = await world.row("/admin/activity", f"crawler {number}")

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.server.handlers.admin import accounts
 from musicsvc.store.accounts import tokens
@@ -39,6 +41,7 @@ def left(office: Office, user_id: int) -> int:
     return int(office.do(lambda: account_plays.count(Reports(user_id), 99)))
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_plays_are_withdrawn_after_a_confirmation_and_the_event_names_the_administrator(office: Office) -> None:
     user_id, tracks = reporter(office)

@@ -227,6 +227,7 @@ async def test_of_two_people_who_edit_at_once_nobody_overwrites_the_other_unaske
     assert labels == [1, 1]
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_of_two_forms_that_are_sent_at_once_one_is_saved(person: Person) -> None:
     row, _ = subjects(person, "track")

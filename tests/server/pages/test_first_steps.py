@@ -83,6 +83,7 @@ async def test_first_steps_stand_in_place_of_zeros_and_lead_on(person: Person) -
     assert steps[2][0].startswith("Import a sheet of plays")
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_after_the_first_play_the_figures_are_shown_on_each_page_that_has_it(developer: Person) -> None:
     artist, album, track = developer.do(add)

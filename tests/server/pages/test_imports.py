@@ -101,6 +101,7 @@ def files(person: Person) -> list[Path]:
     return list(Place.build(folder, person.shared.store.url).folder.glob(f"{person.id}/*"))
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None:
     path = await uploaded(developer)

@@ -45,6 +45,7 @@ def command(
     return run
 
 
+@pytest.mark.on_both
 async def test_the_report_of_an_account_is_that_of_the_command_line(
     world: World, command: Command, tmp_path: Path
 ) -> None:

@@ -165,6 +165,7 @@ async def test_behind_a_public_address_forms_come_from_there(limited: Shared) ->
         assert accepted.status == 303
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_another_process_knows_the_session_and_its_end_at_once(limited: Shared, browser: PageClient) -> None:
     user_id = add_account(limited, "nodes@way.test")
@@ -177,6 +178,7 @@ async def test_another_process_knows_the_session_and_its_end_at_once(limited: Sh
             assert not await is_signed_in(other)
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_a_password_changed_during_sign_in_does_not_sign_in(limited: Shared) -> None:
     user_id = add_account(limited, "race@way.test")
