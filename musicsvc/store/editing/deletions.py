@@ -9,7 +9,8 @@ from typing import Any
 
 from peewee import Tuple, fn
 
-from musicsvc.errors import Conflict
+from musicsvc.errors import Conflict, Forbidden
+from musicsvc.store.accounts import users
 from musicsvc.store.accounts.managing import managers_of
 from musicsvc.store.catalog import albums, artists, merged, tracks
 from musicsvc.store.catalog.albums import AlbumRow
@@ -71,7 +72,7 @@ def delete(row: ArtistRow | AlbumRow | TrackRow, *, now: int, account: int | Non
     """Delete a track with its comments, likes and reposts, an album without its tracks, or an artist.
 
     `account`: the account that acts, None for the operator. Raises NotFound if another transaction has just deleted the
-    row, Conflict for the only artist of a track and for the first artist of an album.
+    row, Forbidden if it was handed over, Conflict for the only artist of a track and for the first artist of an album.
     """
     noun, get, event = ROWS[type(row)]
     counting.lock()  # no play is reported meanwhile
@@ -81,6 +82,8 @@ def delete(row: ArtistRow | AlbumRow | TrackRow, *, now: int, account: int | Non
     if isinstance(row, ArtistRow):
         require_unneeded(row)
     managers = managers_of(noun, row.id)
+    if account is not None and account not in managers and not users.get(account).admin:
+        raise Forbidden(f"You do not manage {noun} {row.id}.")
     if isinstance(row, TrackRow):
         remove_tracks([row.id])
     else:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, NotFound
+from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, tracks
@@ -46,6 +46,7 @@ from musicsvc.store.security import security_events
 from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.examples import examples
+from tests.support.postgres_locks import require_begun_waits
 from tests.support.reported_plays import SPANS, TODAY, account, report, world
 from tests.support.undoing import require_sound
 
@@ -382,3 +383,20 @@ def test_a_track_whose_album_is_deleted_after_it_was_read_can_be_changed(store: 
     edited = store.write(partial(edits.edit_track, track, {"name": "Rags"}, now=NOW)).result()
 
     assert (edited.name, edited.album_id) == ("Rags", None)
+
+
+@pytest.mark.only_on("postgres")
+def test_who_hands_over_an_artist_deletes_no_track_of_it_after_that(store: Store, fans: list[Identity]) -> None:
+    former, new = (fan.user_id for fan in fans)
+    store.write(lambda: Artist.update(manager=former).execute() and None).result()
+
+    def hand_over() -> None:
+        counting.lock()
+        Artist.update(manager=new).execute()
+
+    def delete() -> None:
+        deletions.delete(tracks.get(1), now=NOW, account=former, actor="api")
+
+    with pytest.raises(Forbidden):
+        require_begun_waits(store, hand_over, lambda: store.write(delete))
+    assert store.read(partial(tracks.get, 1)).result().id == 1
