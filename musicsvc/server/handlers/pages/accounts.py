@@ -18,8 +18,8 @@ def show_sign_in(
     query: SignInQuery, caller: SessionIdentity | None, form: FormState, settings: Settings
 ) -> View | Redirect:
     """Show the form to sign in."""
-    if caller is not None and not form.errors:
-        return Redirect(query.next or _landing(caller.user_id, admin=caller.admin), _signed_in(caller, form))
+    if caller is not None and form.action is None:
+        return Redirect(query.next or _landing(caller.user_id, admin=caller.admin))
     contact = settings.access.contact_email
     return View("sign_in.html", {"next": query.next, "registration": settings.registration.open, "contact": contact})
 
@@ -42,14 +42,7 @@ def sign_out(caller: SessionIdentity | None) -> SignedOut:
 
 def show_registration(caller: SessionIdentity | None, form: FormState) -> View | Redirect:
     """Show the form to create an account."""
-    if caller is not None and not form.errors:
-        return Redirect("/", _signed_in(caller, form))
-    return View("register.html")
-
-
-def _signed_in(caller: SessionIdentity, form: FormState) -> str | None:
-    """Return a notice for a browser that sent a form of before it signed in, perhaps the one that did so."""
-    return None if form.action is None else f"You are signed in as {caller.email}."
+    return Redirect("/") if caller is not None and form.action is None else View("register.html")
 
 
 def register(
