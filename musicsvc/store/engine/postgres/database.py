@@ -37,7 +37,6 @@ TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "
 NAME = "musicsvc"  # of connections; those of version 0.1.0 have none
 ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
 FAULTS = (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)  # and what ends a session
-logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of, such as a lost connection, it also raises
 # Each table, with a table whose deletes change it.
 TABLES = """
     SELECT t.relname, parent.relname
@@ -109,6 +108,7 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
 
         `budget`: the most connections of all threads.
         """
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # it raises what it warns of as well
         url = url.replace("postgres://", "postgresql://", 1)
         try:
             given = conninfo.conninfo_to_dict(url)
