@@ -52,6 +52,7 @@ from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions, Kind, RefusedError
+from musicsvc.store.importing.tasks import work
 from musicsvc.store.playlists import invites
 from musicsvc.store.plays import periods
 
@@ -413,6 +414,7 @@ PLACES: dict[str, Place] = {
     "keys of JSON Lines": Place(
         read_as("a.jsonl"), ROW, ('{"a":0,"…":0}', '{"a":0,…"a":0}'), ("(", "a", "\u0301\u0316", "[", '"a":0,', "a )")
     ),
+    "a message of an import": Place(work._in_words, PARAGRAPH, ("…", "isrc…"), (" ", "isrc", "isrc ", "album_", "-")),
     "the beginning of a file": Place(head_of_file, lines.HEAD, ("…", "a,b,c,…", "GIF8…")),
     "a name": Place(name, names.LONGEST, ("…", "a… (1)", "a… (")),
     "a code": Place(code, NAME, ("…", "spotify:track:…", "https://open.spotify.com/user/…", "urn:mbid:…")),

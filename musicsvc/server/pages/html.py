@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
 HTML_TYPE = "text/html; charset=utf-8"
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".html": "text/html"}
-POSTED = re.compile(r'<form [^>]*method="post"[^>]*>(?!\s*{{ form_token)')  # in a template, without its token
+POSTED = re.compile(r'<form [^>]*method="post"[^>]*>')  # in a template
 DIGEST_LENGTH = 12  # characters of the hash in a file's URL, so that browsers may keep the file for ever
 
 
