@@ -15,6 +15,7 @@ from musicsvc.store.backups.create import MEGABYTE
 from musicsvc.store.doctor import Finding, ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
 from musicsvc.store.engine.sqlite.files import size as size_of
+from musicsvc.wording import quantity
 
 LOG_HINT = "Let the server's user read and write it, or set activity.file to another path."
 OTHERS, GROUP = 0o007, 0o070
@@ -142,8 +143,8 @@ def check_backups(database: Path, folder: Path, every_hours: int, *, now: int) -
 
 
 def _age(database: Path, entry: backup_folder.BackupFile, every: int, now: int) -> Finding:
-    hours = max(now - entry.at, 0) / HOUR  # a backup may be dated up to AHEAD in the future
-    age = f"The newest undamaged backup is {hours:,.0f} hours old ({entry.file})"
+    hours = round(max(now - entry.at, 0) / HOUR)  # a backup may be dated up to AHEAD in the future
+    age = f"The newest undamaged backup is {quantity(hours, 'hour')} old ({entry.file})"
     files = (database, database.with_name(database.name + "-wal"))
     changed = max(map(_modified, files))
     if now - entry.at <= every + HOUR or changed <= entry.at + SECOND:

@@ -151,23 +151,23 @@ def test_findings_about_backups(file: Path) -> None:
     assert found(now, every=0) == [unscheduled, warning("backups", none, run)]
     place = create.create(file, backup_folder.new_name(folder, now - 7 * HOUR)).file
     (entry,) = backup_folder.entries(folder)
-    age = "The newest undamaged backup is {} hours old (" + str(place) + ")"
+    age = "The newest undamaged backup is {} old (" + str(place) + ")"
     changed, why = (
         f"{age}, and the database has changed since.",
         f"{run}, and find out from the server's log why it created none",
     )
     assert [found(entry.at + hours * HOUR) for hours in (25, 26, 49)] == [
-        [ok("backups", f"{age.format(25)}.")],
-        [warning("backups", changed.format(26), why)],
-        [problem("backups", changed.format(49), why)],
+        [ok("backups", f"{age.format('25 hours')}.")],
+        [warning("backups", changed.format("26 hours"), why)],
+        [problem("backups", changed.format("49 hours"), why)],
     ]
-    assert found(entry.at + HOUR, every=0) == [unscheduled, ok("backups", f"{age.format(1)}.")]
+    assert found(entry.at + HOUR, every=0) == [unscheduled, ok("backups", f"{age.format('1 hour')}.")]
     future = warning(
         "backups", f"The backup {place} is dated in the future.", "Delete it, or correct the time in its name."
     )
     lacking = problem("backups", none, f"{run} (a server creates one every 24 hours)")
     assert found(entry.at - backup_folder.AHEAD - 1) == [future, lacking]
-    assert found(entry.at - backup_folder.AHEAD) == [ok("backups", f"{age.format(0)}.")]
+    assert found(entry.at - backup_folder.AHEAD) == [ok("backups", f"{age.format('0 hours')}.")]
     place.write_bytes(b"")
     empty = warning("backups", f"The backup {place} is empty (0 bytes).", "Delete it.")
     assert found(now) == [empty, lacking]
