@@ -157,7 +157,8 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect tests of the other store, slow or long ones, and on PostgreSQL what shows nothing more than on SQLite.
 
-    Slow tests become the first, so that no processor is idle at the end while one of them runs.
+    Slow tests become the first, those that say how long they take before others, so that no processor is idle at the
+    end while one of them runs.
     """
     long = config.getoption("--long")
     left_out_marks = {"slow": not (long or config.getoption("--slow")), "long": not long}
@@ -180,7 +181,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = {*left_out}
         items[:] = [item for item in items if item not in gone]
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    mark = item.get_closest_marker("slow")
+    return 1 if mark is None else -mark.kwargs.get("seconds", 0)
 
 
 def _differs_on_postgres(item: pytest.Item, begun: set[str], *, long: bool) -> bool:
