@@ -180,11 +180,17 @@ async def test_a_packed_history_is_not_unpacked_without_bounds(developer: Person
     assert "more than 32 MiB, unpacked" in shown
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("h.json", b'[{"ms_played": 9, "master_metadata_track_name": "Rag"}]', "The file is a listening history."),
+        ("h.csv", b"track,artist\n", "The file has no rows."),
+    ],
+)
 @on_shared_loop
-async def test_a_history_among_catalogs_is_told(developer: Person) -> None:
-    history = b'[{"ms_played": 9, "master_metadata_track_name": "Rag"}]'
-    shown = text(await developer.browser.get(await uploaded(developer, history, "h.json")))
-    assert "The file is a listening history." in shown
+async def test_what_is_no_catalog_is_told(developer: Person, file: str, content: bytes, told: str) -> None:
+    shown = text(await developer.browser.get(await uploaded(developer, content, file)))
+    assert told in shown
     assert "Import the file" not in shown
 
 

@@ -32,6 +32,7 @@ MOST_ROWS = 1_000_000
 TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or ask the operator to import it."
 GONE = "The file is not there any more. Upload it again."
 BROKEN = "An internal error occurred. Report it to the operator of this service."
+EMPTY = "The file has no rows. Remove it, and upload one that has."
 HISTORY = "The file is a listening history. Remove it, and upload it as one of plays."
 STOPPING = "The service stops."
 CONTINUE = " Continue the import when it is back: rows that are in are not added twice."
@@ -194,8 +195,8 @@ class _Task:
             try:
                 report |= self._read(excerpt, kind)
                 _require_all(report, options)
-                if 0 < report["read"] == report["refused"] and self._is_history("catalog"):
-                    report["problem"] = HISTORY
+                if report["read"] == report["refused"] and (not report["read"] or self._is_history("catalog")):
+                    report["problem"] = HISTORY if report["read"] else EMPTY
             except StoppedError:
                 raise
             except Failure as failure:
