@@ -72,7 +72,8 @@ async def test_a_database_file_that_is_gone_is_503_until_it_is_back(
     with caplog.at_level(logging.INFO, "musicsvc"):
         assert [(await ready(anonymous)).status for _ in range(2)] == [200] * 2
     told = f"not ready: {file} was moved, replaced or deleted. Put it back and restart."
-    assert [record.getMessage() for record in caplog.records] == [told, "ready again"]
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line for line in lines if "ready" in line] == [told, "ready again"]  # jobs may have met it as well
 
 
 @pytest.mark.only_on("sqlite")
