@@ -12,6 +12,7 @@ CONSTANTS = {
     "most_counted": "server.handlers.admin.accounts.MOST_COUNTED",
     "most_withdrawn": "server.handlers.admin.accounts.MOST_WITHDRAWN",
     "evaluation_seconds": "server.jobs.abuse_monitor.EVALUATION_SECONDS",
+    "longest_evaluation_pause": "server.jobs.abuse_monitor.LONGEST_PAUSE_SECONDS",
     "settled": "server.jobs.abuse_monitor.SETTLED",
     "first_pruning_seconds": "server.jobs.activity_writer.FIRST_PRUNING_SECONDS",
     "full_calls": "server.jobs.activity_writer.FULL_CALLS",

@@ -423,7 +423,7 @@ async def test_a_full_line_is_said_in_words(developer: Person) -> None:
     def fill(number: int) -> None:
         for other in range(number):
             user = users.create(f"other{other}@busy.test", now=1)
-            queue.create(user.id, "catalog", "a.csv", "a.csv", "elsewhere", 1)
+            queue.create(user.id, "catalog", "a.csv", "a.csv", "elsewhere", developer.shared.clock.now())
 
     developer.do(lambda _: fill(queue.MOST_WAITING))
     for refused in (
