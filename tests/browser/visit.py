@@ -1,5 +1,7 @@
 """A window of the browser that notes errors and requests to other origins."""
 
+from collections.abc import Sequence
+
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, Response
 
 PATIENCE = 20_000  # milliseconds
@@ -28,11 +30,12 @@ class Visit:
         context.on("requestfailed", self._note_failure)
         context.on("response", self._note_response)
 
-    def violations(self, axe: str) -> list[str]:
-        """Return the violations that axe-core finds on the page, with the elements concerned."""
+    def violations(self, axe: str, rules: Sequence[str] = ()) -> list[str]:
+        """Return the violations of all or these rules that axe-core finds on the page, with the elements concerned."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(axe)
-        found = self.page.evaluate("axe.run({resultTypes: ['violations']}).then(found => found.violations)")
+        options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+        found = self.page.evaluate("options => axe.run(options).then(found => found.violations)", options)
         return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
 
     def add_cookie(self, name: str, value: str) -> None:

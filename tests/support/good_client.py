@@ -111,12 +111,9 @@ class GoodClient:
             yield page
 
     def page(self, path: str, number: int) -> Any:
-        response = self.get(f"{path}?page={number}{self.further_parameters()}")
+        response = self.get(f"{path}?page={number}")
         (found,) = (part for part in response.values() if isinstance(part, dict))
         return found
-
-    def further_parameters(self) -> str:
-        return ""
 
     def open(self, path: str, row: Any) -> Any:
         return self.get(f"{path}/{self.id_of(row['id'])}")
@@ -136,14 +133,8 @@ class GoodClient:
     def describe(self, albums: list[Any]) -> None:
         """Write the description of an album back, which is null."""
         album = next(album for album in albums if album["description"] is None)
-        body = {"description": self.optional(album["description"]), **self.further_fields()}
+        body = {"description": None}
         assert self.ask("PATCH", f"/api/v1/albums/{album['id']}", body) is not None
-
-    def optional(self, text: str | None) -> str | None:
-        return text
-
-    def further_fields(self) -> dict[str, Any]:
-        return {}
 
     def listen(self, tracks: list[int]) -> None:
         """Report plays, until a response says that they have arrived."""
