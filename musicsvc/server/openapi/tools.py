@@ -18,6 +18,7 @@ from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.plays.subjects import KINDS
 
 KIND = {"type": "string", "enum": [*KINDS]}
+FOUND = "As the tool find returns it."
 PAGE = {"type": "string", "format": "uri", "description": "The page that shows the same."}
 
 
@@ -44,7 +45,8 @@ def _tool(name: str, routes: Sequence[Route]) -> JSON:
 def _input(route: Route) -> JSON:
     """Describe the arguments: the subject of the path, and the parameters of the query."""
     assert route.query is not None  # noqa: S101 - tools have one
-    properties: JSON = {"kind": KIND, "id": {"type": "integer", "minimum": 1, "maximum": MAX_ID}}
+    number: JSON = {"type": "integer", "minimum": 1, "maximum": MAX_ID, "description": FOUND}
+    properties: JSON = {"kind": KIND, "id": number}
     required = [*properties] if route.parameters else []
     properties = properties if route.parameters else {}
     long_names: JSON = {short: long for long, short in route.query.other_names.items()}
@@ -52,8 +54,8 @@ def _input(route: Route) -> JSON:
     for each in of_query(query):
         if not each.get("deprecated"):
             name = str(long_names.get(each["name"], each["name"]))
-            said = {"description": each["description"]} if "description" in each else {}
-            properties[name] = (KIND if name == "kind" else each["schema"]) | said
+            text = FOUND if name == "ids" else each.get("description")
+            properties[name] = (KIND if name == "kind" else each["schema"]) | ({"description": text} if text else {})
             required += [name] if each["required"] or name in long_names.values() else []
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 

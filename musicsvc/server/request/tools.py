@@ -17,7 +17,7 @@ from musicsvc.server.request.running import HandlerRunner, read_query
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import Route
-from musicsvc.server.schemas.fields import Query
+from musicsvc.server.schemas.fields import Query, parse_id
 from musicsvc.server.schemas.insights import CompareQuery, FindQuery, MoversQuery
 from musicsvc.server.schemas.periods import Period, PeriodQuery, TimeframeQuery
 from musicsvc.server.schemas.reading import MESSAGES, REQUIRED, check_query
@@ -33,6 +33,7 @@ ACCEPTED = Reply(Representation(b"", "text/plain", "", compressible=False), 202)
 BEFORE_DATA = b'{"success":true,"data":'  # in an answer of the endpoints
 COPIES = 4  # of the data of a result, while it is made
 OF_KINDS = "Must be one of: track, album, artist."
+NO_ID = "Must be the id that the tool find returns."
 
 
 class Fault(Exception):
@@ -137,9 +138,11 @@ class Tools:
         if route is None:
             route = routes.get(_in_query(given.pop("kind", "")))
             wrong |= {"kind": OF_KINDS} if route is None else {}
+        subject = _in_query(given.pop("id", "")) if "id" in schema["required"] else ""
+        if "id" in schema["required"] and parse_id(subject) is None:
+            wrong.setdefault("id", NO_ID)
         if wrong or route is None:
             raise Invalid(wrong)
-        subject = _in_query(given.pop("id", "")) if route.parameters else ""
         parts = ((key, part) for key, of in given.items() for part in (of if isinstance(of, list) else [of]))
         sent = [(key, _in_query(part)) for key, part in parts]
         if route.query is TimeframeQuery and (wrong := check_query(PeriodQuery, sent, now=self._clock.now())[1]):

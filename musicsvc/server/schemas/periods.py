@@ -14,7 +14,7 @@ PeriodName = Literal["7-days", "30-days", "90-days", "1-year"]
 TimeframeName = Literal["7d", "30d", "90d", "1y"]
 PERIOD = "A period of whole days in UTC; the last day is today."
 NAMES = ("period", "timeframe")
-FROM = "The first day of any other period, in UTC; only with `to`, and without `period` or `timeframe`."
+FROM = "In place of the name of a period: its first day, in UTC; only with `to`."
 USE = "Use `{}` instead: {}."
 TO = "The last day, not after today; only with `from`."
 
