@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from peewee import Select
+from peewee import Select, fn
 
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.dashboards import trends
@@ -15,11 +15,11 @@ from musicsvc.store.insights import belonging, export_rows, figures, realtime
 from musicsvc.store.insights.export_rows import Titled
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.listening import milestones
-from musicsvc.store.models import Album, AlbumArtist, Artist, Play
+from musicsvc.store.models import Album, AlbumArtist, Artist, DeletedTrack, Play
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, Window, day_of, to_date
 from musicsvc.store.plays.rollups.reader import Reader
-from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 SHOWN = 5  # movers in each direction
 MOST = 10  # releases, milestones, plays
@@ -146,9 +146,11 @@ def _newest(account: Subject) -> list[NewPlay]:
 
 @compiled
 def _latest(user_id: int) -> Any:
-    """Select the plays of the account's tracks among the latest of everybody."""
+    """Select the plays of the account's tracks, deleted ones included, among the latest of everybody."""
     columns = Play.played_at, Play.track, Play.slot
     plays = Play.select(*columns).order_by(Play.slot.desc(), Play.track.desc()).limit(LOOKED_AT).alias("plays")
+    gone = DeletedTrack.select(DeletedTrack.track).join(Artist, on=DeletedTrack.subject == Artist.id)
+    gone = gone.where(DeletedTrack.track == plays.c.track_id, DeletedTrack.kind == ARTIST, managed_by(user_id))
     query = Select([plays], [plays.c.played_at, plays.c.track_id])
-    query = query.where(belonging.is_managed(TRACK, plays.c.track_id, user_id))
+    query = query.where(belonging.is_managed(TRACK, plays.c.track_id, user_id) | fn.EXISTS(gone))
     return query.order_by(plays.c.slot.desc(), plays.c.played_at.desc(), plays.c.track_id)

@@ -129,7 +129,8 @@ def open(  # noqa: A001 - the module is the namespace
             return SharedReport(subjects, len(all_subjects) > 1, days, expires_at, owner, moving=moving)
         shown = max(first, end - MOST_DAYS)  # links of earlier versions can have more days
         earlier = first if first < shown else None
-        days = history.adapt(between(to_date(shown), to_date(end - 1), now))
+        latest = max(now, (end - 1) * DAY)  # the clock may have gone back since
+        days = history.adapt(between(to_date(shown), to_date(end - 1), latest))
         return SharedReport(subjects, len(all_subjects) > 1, days, expires_at, owner, earlier)
     raise NotFound(GONE)
 

@@ -10,8 +10,10 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from musicsvc.clock import HOUR, MINUTE
 from musicsvc.server.routes.route import INSIGHTS
-from musicsvc.store.models import Album, AlbumArtist
+from musicsvc.store.editing import deletions
+from musicsvc.store.models import Album, AlbumArtist, Play
 from tests.support.html_page import HtmlPage
 from tests.support.page_client import add_account, add_session
 from tests.support.shared_server import on_shared_loop
@@ -110,6 +112,21 @@ async def test_milestones_are_those_that_tracks_reached_in_the_period(world: Wor
     found = re.findall(r"(Track \d+) (?:Artist \d(?:, )?)+ ([\d,]+) plays \d+ \w+ \d{4}", page.text)
     assert sorted(found) == sorted(each[:2] for each in wanted)
     assert {at for _, _, at in wanted} <= {*times}
+
+
+async def test_the_newest_plays_are_also_those_of_deleted_tracks(world: World) -> None:
+    track, *_ = world.made.tracks
+    now = world.shared.clock.now()
+
+    def unit() -> None:
+        Play.delete().execute()
+        world.made.add_plays((track, now - each * MINUTE, "new") for each in range(3))
+        world.made.add_plays((world.made.tracks[1], now - each * HOUR, "new") for each in range(1, 11))
+        deletions.remove_tracks([track])
+
+    world.shared.store.write(unit).result()
+    newest = (await world.page("/insights")).text.partition("Newest plays")[2]
+    assert newest.count("A deleted track") == 3
 
 
 @pytest.mark.slow

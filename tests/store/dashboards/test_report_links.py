@@ -48,6 +48,7 @@ def test_a_link_opens_its_report_on_fixed_days_until_it_expires(
     assert (report.subjects, report.compared) == ((Subject(TRACK, made.tracks[1]),), False)
     assert report.window[1:3] == window("30-days", now)[1:3]
     assert report.expires_at == now + 30 * DAY
+    assert opened(store, shared, now - DAY).window[1:3] == report.window[1:3]  # the clock went back
     with pytest.raises(NotFound, match="does not work"):
         opened(store, shared, now + 30 * DAY)
     with pytest.raises(NotFound):
