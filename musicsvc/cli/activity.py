@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 import time
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import typer
@@ -64,7 +63,8 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     call_filters["method"] = method and method.upper()
     common_filters = {"token_id": token_id, **_range(since, until, session.now, follow=follow)}
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
-        filters = _filters(kind, call_filters, {**common_filters, "account_id": _account(store, account)})
+        user_id = None if account is None else store.read(lambda: users.by_email(account)).result().id
+        filters = _filters(kind, call_filters, {**common_filters, "account_id": user_id})
         printer = _Printer(store, json=session.json, lines=follow)
         shown = timeline.Timeline(store, log, *filters)
         found = shown.newest(limit)
@@ -93,10 +93,6 @@ def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> d
     if first is not None and end is not None and end <= first:
         raise typer.BadParameter("--until must be later than --since. Correct one of them.")
     return {"since": first, "until": end}
-
-
-def _account(store: stores.Store, email: str | None) -> int | None:
-    return None if email is None else store.read(lambda: users.by_email(email)).result().id
 
 
 def _statuses(text: str | None) -> tuple[int, int] | None:
@@ -128,8 +124,10 @@ class _Printer:
         self._emails: dict[int, str] = {}
 
     def print(self, found: list[calls.Entry | security_events.Event]) -> None:
-        named = {row.account_id for row in found} | {_actor_id(row) for row in found}
-        self._look_up(account_id for account_id in named if account_id is not None)
+        actors = {row.actor_id for row in found if isinstance(row, security_events.Event)}
+        named = {row.account_id for row in found} | actors
+        if unknown := {each for each in named if each is not None} - self._emails.keys():
+            self._emails |= self._store.read(lambda: users.emails(unknown)).result()
         if not self._json:
             text = "".join(escape_controls(self._line(row)) + "\n" for row in found)
         elif self._lines:
@@ -139,11 +137,6 @@ class _Printer:
             return
         typer.echo(text, nl=False)
         sys.stdout.flush()
-
-    def _look_up(self, ids: Iterable[int]) -> None:
-        unknown = set(ids) - self._emails.keys()
-        if unknown:
-            self._emails |= self._store.read(lambda: users.emails(unknown)).result()
 
     def _email(self, account_id: int | None) -> str | None:
         return None if account_id is None else self._emails.get(account_id)
@@ -177,7 +170,3 @@ class _Printer:
         wait = "" if row.retry_after is None else f"  retry after {row.retry_after} s"
         cost = f"{row.milliseconds:.1f} ms  {row.size} bytes{wait}  {row.request_id}"
         return f"{moment}  {row.status} {row.method or '-':6} {what}{about}  {who}{token}  {row.address}  {cost}"
-
-
-def _actor_id(row: calls.Entry | security_events.Event) -> int | None:
-    return None if isinstance(row, calls.Entry) else row.actor_id

@@ -29,7 +29,9 @@ def doctor(session: Session) -> None:
     found = list(_findings(session))
     problems = sum(finding.level == "problem" for finding in found)
     if session.json:
-        output.print_json({"ok": not problems, "findings": [_json(finding) for finding in found]})
+        # `way_out` is the former name of `hint`, for scripts that use it.
+        findings = [asdict(finding) | {"way_out": finding.hint} for finding in found]
+        output.print_json({"ok": not problems, "findings": findings})
     else:
         rows = [asdict(finding) for finding in found]
         output.print_table(session, rows, ("level", "check", "finding", "hint"), prose=True)
@@ -37,10 +39,6 @@ def doctor(session: Session) -> None:
     session.echo(f"Found {quantity(problems, 'problem')} and {quantity(warnings, 'warning')}.")
     if problems:
         raise typer.Exit(1)
-
-
-def _json(finding: Finding) -> dict[str, str]:
-    return asdict(finding) | {"way_out": finding.hint}  # the former name of `hint`, for scripts that use it
 
 
 def _findings(session: Session) -> Iterator[Finding]:
@@ -58,7 +56,8 @@ def show(session: Session) -> None:
     settings = session.settings()
     origins = config.origins(settings, session.config)
     values = {**config.flat(settings), "database_url": settings.store_url}
-    found = [{"name": name, "value": _masked(value), "from": origins[name]} for name, value in values.items()]
+    masked = {name: without_password(value) if isinstance(value, str) else value for name, value in values.items()}
+    found = [{"name": name, "value": value, "from": origins[name]} for name, value in masked.items()]
     if not session.json:
         found = [row | {"value": _format(row["value"])} for row in found]
     output.print_table(session, found, ("name", "value", "from"))
@@ -69,7 +68,3 @@ def _format(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else dumps(value, ensure_ascii=False)
-
-
-def _masked(value: object) -> object:
-    return without_password(value) if isinstance(value, str) else value

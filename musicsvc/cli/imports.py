@@ -84,11 +84,7 @@ def _explain(session: Session, summary: undoing.UndoSummary) -> None:
     if summary.run.state == PARTLY:
         session.echo(f"Import {run} is undone, except for the kept rows. Once nothing refers to them, run this again.")
     else:
-        session.echo(f"Import {run} is undone: {quantity(_done(summary), 'row')} taken back.")
-
-
-def _done(summary: undoing.UndoSummary) -> int:
-    return summary.plays + summary.counts.total()
+        session.echo(f"Import {run} is undone: {quantity(summary.rows, 'row')} taken back.")
 
 
 def _to_json(row: runs.RunRow) -> JSON:

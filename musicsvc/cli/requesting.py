@@ -201,15 +201,14 @@ class _Asked:
 
         target = self._settings.server.base_path + self._target
         with self._session.store() as store:
-            caller = store.read(lambda: self._caller(email)).result()
+            caller = None
+            if email is not None:
+                caller = store.read(lambda: tokens.identity_of(users.by_email(email))).result()
             if self.writes:
                 store.write(lambda: self._record(caller)).result()
             app = in_process.InProcess(self._settings, store, self._session.clock, caller)
             response = asyncio.run(app.answer(in_process.Request(self._method, target, self._body)))
         return _as_json(response) | {"curl": self._curl(authorized=email is not None)}
-
-    def _caller(self, email: str | None) -> tokens.Identity | None:
-        return None if email is None else tokens.identity_of(users.by_email(email))
 
     def _record(self, caller: tokens.Identity | None) -> None:
         reason = f"{self._method} {urlsplit(self._target).path}"

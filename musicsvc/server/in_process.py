@@ -16,7 +16,7 @@ from musicsvc.config import Settings
 from musicsvc.networks import root_url
 from musicsvc.server.app import App
 from musicsvc.server.call import Exchange
-from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
+from musicsvc.server.network.connection_limits import ConnectionSlots
 from musicsvc.server.network.protocol import HttpServer
 from musicsvc.server.peer import Peer, served_over_https
 from musicsvc.store.accounts.tokens import Identity
@@ -35,7 +35,6 @@ class Request(NamedTuple):
 
 class Response(NamedTuple):
     status: int
-    reason: str
     headers: list[tuple[str, str]]
     body: bytes
 
@@ -71,15 +70,12 @@ class InProcess:
         assert slot is not None  # noqa: S101 - there is room for one
         server = HttpServer(self._app.dispatcher, self._settings.server, slots)
         try:
-            await self._connect(server, slot)
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: server.connection(slot), slot.socket)
             return await asyncio.to_thread(_exchange, client, request)
         finally:
             await server.finish(self._settings.server.shutdown_timeout)
             await asyncio.to_thread(self._app.end_work)
             await self._app.counter.close()
-
-    async def _connect(self, server: HttpServer, slot: Slot) -> None:
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: server.connection(slot), slot.socket)
 
 
 def _exchange(client: socket.socket, request: Request) -> Response:
@@ -92,6 +88,6 @@ def _exchange(client: socket.socket, request: Request) -> Response:
     try:
         connection.request(request.method, request.target, request.body, headers)
         found = connection.getresponse()
-        return Response(found.status, found.reason, found.getheaders(), found.read())
+        return Response(found.status, found.getheaders(), found.read())
     finally:
         connection.close()

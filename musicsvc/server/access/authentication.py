@@ -93,7 +93,7 @@ class Authenticator:
         scope, TooMany if a limit is exceeded.
         """
         # An open route needs no token; a valid token only determines which rate limit and which queue apply.
-        if header is None or (route.access is OPEN and not self._matters(route, call)):
+        if header is None or (route.access is OPEN and not (route.heavy or self.limiter.applies_to(route, call))):
             return self.count(route, None, None, call)
         value = token_of(header, LISTENING_SCHEMES if route.access in LISTENING else (SCHEME,))
         if value is None:
@@ -103,9 +103,6 @@ class Authenticator:
         except Failure:
             found = None
         return self._look_up(route, value, call) if found is None else self._admit(route, found, call)
-
-    def _matters(self, route: Route, call: Call) -> bool:
-        return route.heavy or self.limiter.applies_to(route, call)
 
     async def _look_up(self, route: Route, value: str, call: Call) -> None:
         try:

@@ -7,6 +7,7 @@ from typing import Any
 
 from musicsvc.clock import isoformat
 from musicsvc.redaction import redact
+from musicsvc.wording import escape_controls
 
 Message = dict[str, Any]
 LONGEST = 4096  # bytes that a write to a pipe never splits (PIPE_BUF)
@@ -21,7 +22,7 @@ class Formatter:
 
     def __init__(self, *, text: bool) -> None:
         """`text`: write plain text for people instead of JSON."""
-        self._escape = _printable if text else _encodable
+        self._escape = escape_controls if text else _encodable
         self._escape_traceback = _indented if text else _encodable
         self._render = _text if text else json.JSONEncoder(separators=(",", ":")).encode
 
@@ -76,13 +77,6 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _printable(text: str) -> str:
-    """Return the text with unprintable characters escaped."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
 def _indented(trace: str) -> str:
     """Return the traceback indented, with unprintable characters in its lines escaped."""
-    return "\n".join(f"    {_printable(line)}" for line in trace.split("\n"))
+    return "\n".join(f"    {escape_controls(line)}" for line in trace.split("\n"))

@@ -281,14 +281,12 @@ class Supervisor:
         self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS) if quick else 0.0
         until = time.monotonic() + self._backoff
         while time.monotonic() < until and not _stop_is_pending():
-            if self._backoff >= LONG_BACKOFF_SECONDS and not self._serves():
+            workers = self._running.values()
+            if self._backoff >= LONG_BACKOFF_SECONDS and not any(worker.has_served() for worker in workers):
                 with suppress(OSError):  # nobody waits
                     self._listener.accept()[0].close()
                     continue
             time.sleep(POLL_SECONDS)
-
-    def _serves(self) -> bool:
-        return any(worker.has_served() for worker in self._running.values())
 
     def _stop(self, reason: str) -> None:
         if self._reason:

@@ -1,6 +1,6 @@
 """Build the template variables of the overview of an account, and of its tables of artists, albums and tracks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 from musicsvc.reports.charts import dates
@@ -52,12 +52,13 @@ def _table(page: TablePage, selection: Selection, number: int, period: JSON) -> 
     def query(sorting: Selection = selection, **more: object) -> str:
         return urlencode(period | {name: value for name, value in (_chosen(sorting) | more).items() if value})
 
+    by = () if selection.kind == ARTIST else (ARTISTS,)
     return {
         "noun": noun,
         "kinds": {f"{each}s": urlencode(period | found) for each in ("artist", "album", "track")},
         "text": selection.text,
         "sort": _chosen(selection)["sort"],
-        "columns": [_column(each, selection, query) for each in _columns(selection.kind)],
+        "columns": [_column(each, selection, query) for each in (NAME, *by, *SHOWN)],
         "rows": list(map(_row, page.rows)),
         "total": quantity(page.total, noun),
         "number": number,
@@ -66,10 +67,6 @@ def _table(page: TablePage, selection: Selection, number: int, period: JSON) -> 
         "previous": query(page=min(number - 1, pages)) if number > 1 else None,
         "next": query(page=number + 1) if number < pages else None,
     }
-
-
-def _columns(kind: int) -> Iterable[str]:
-    return (NAME, *(() if kind == ARTIST else (ARTISTS,)), *SHOWN)
 
 
 def _column(name: str, selection: Selection, query: Callable[[Selection], str]) -> JSON:

@@ -39,7 +39,9 @@ ADDED = {
 def verification(type_: str, scope: Scope, window: Window, now: int, checksum: Checksum) -> JSON:
     """Return the description of an export. `checksum`: the checksum over all of its rows."""
     before = window.compared_with
-    known = REPORT_DEFINITIONS if type_ == REPORT else _definitions(type_, scope)
+    known = REPORT_DEFINITIONS
+    if type_ != REPORT:
+        known = {each.name: each.definition for each in columns.of_type(type_, scope)}
     return {
         "type": type_,
         "generated_at": isoformat(now),
@@ -56,10 +58,6 @@ def verification(type_: str, scope: Scope, window: Window, now: int, checksum: C
         "row_count": checksum.count,
         "sha256": checksum.hexdigest(),
     }
-
-
-def _definitions(type_: str, scope: Scope) -> dict[str, str]:
-    return {each.name: each.definition for each in columns.of_type(type_, scope)}
 
 
 def report_rows(report: Mapping[str, Any]) -> list[JSON]:

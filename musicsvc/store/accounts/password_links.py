@@ -1,6 +1,5 @@
 """One-time links to set a password. Only the SHA-256 of a link's secret is stored."""
 
-import hashlib
 import secrets
 from typing import NamedTuple
 
@@ -39,7 +38,8 @@ def create(user: User, *, now: int, actor: Actor = "cli") -> NewLink:
     if user.suspended_at is not None:
         raise Conflict(f"{user.email} is suspended. Reinstate the account first.")
     link = NewLink(secrets.token_urlsafe(SECRET_BYTES), now + LIFETIME)
-    row = PasswordLink.insert(user=user.id, digest=_digest(link.secret), created_at=now, expires_at=link.expires_at)
+    digest = tokens.digest(link.secret)
+    row = PasswordLink.insert(user=user.id, digest=digest, created_at=now, expires_at=link.expires_at)
     row.on_conflict(
         conflict_target=[PasswordLink.user],
         preserve=[PasswordLink.digest, PasswordLink.created_at, PasswordLink.expires_at],
@@ -50,12 +50,12 @@ def create(user: User, *, now: int, actor: Actor = "cli") -> NewLink:
 
 def find(secret: str, *, now: int) -> User:
     """Return the account whose password the link sets. Raises NotFound unless the link is valid."""
-    valid = PasswordLink.digest == _digest(secret), PasswordLink.expires_at > now, User.suspended_at.is_null()
+    valid = PasswordLink.digest == tokens.digest(secret), PasswordLink.expires_at > now, User.suspended_at.is_null()
     user: User = existing(User.select().join(PasswordLink).where(*valid).first(), UNKNOWN)
     return user
 
 
-def use(secret: str, password_hash: str, *, now: int, actor: Actor = "page") -> User:
+def use(secret: str, password_hash: str, *, now: int) -> User:
     """Set the account's password and delete the link. Raises NotFound unless the link is valid.
 
     Revokes the tokens that were created before the account first had API access.
@@ -63,12 +63,8 @@ def use(secret: str, password_hash: str, *, now: int, actor: Actor = "page") -> 
     user = find(secret, now=now)
     lock_rows(User.select(User.id).where(User.id == user.id)).first()  # first, as other changes of the account do
     # Of two requests with the same link, only the one that deletes the row sets the password.
-    if not PasswordLink.delete().where(PasswordLink.digest == _digest(secret)).execute():
+    if not PasswordLink.delete().where(PasswordLink.digest == tokens.digest(secret)).execute():
         raise NotFound(UNKNOWN)
-    users.set_password(user, password_hash, now=now, actor=actor)
-    tokens.revoke_before_access(user, now=now, actor=actor)
+    users.set_password(user, password_hash, now=now, actor="page")
+    tokens.revoke_before_access(user, now=now, actor="page")
     return user
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).digest()

@@ -16,7 +16,7 @@ from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, 
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist
 from musicsvc.store.security import security_events
-from musicsvc.store.security.security_events import Actor, Kind
+from musicsvc.store.security.security_events import Kind
 
 
 @dataclass(slots=True)
@@ -130,13 +130,13 @@ def about(artist: ArtistRow) -> str:
     return f"artist {artist.id} ({artist.name})"
 
 
-def verify(artist_id: int, *, verified: bool = True, now: int, actor: Actor = "cli") -> ArtistRow:
+def verify(artist_id: int, *, verified: bool = True, now: int) -> ArtistRow:
     """Give an artist the verified badge, or without `verified` remove it. Raises NotFound."""
     changed = Artist.update(verified=verified).where(Artist.id == artist_id, Artist.verified != verified).execute()
     artist = get(artist_id)
     if changed:
         kind: Kind = "artist.verified" if verified else "artist.unverified"
-        security_events.add(kind, account_id=artist.manager_id, reason=about(artist), now=now, actor=actor)
+        security_events.add(kind, account_id=artist.manager_id, reason=about(artist), now=now, actor="cli")
     return artist
 
 

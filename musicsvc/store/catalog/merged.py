@@ -50,12 +50,10 @@ class Named(Protocol):
 Row = TypeVar("Row", bound=Named)
 
 
-def find(
-    kind: int, *, name: Collection[str] = (), external_id: Collection[str] = (), code: Collection[str] = ()
-) -> list[Former]:
-    """Return what was merged and has one of these names, external ids or codes. The last merged comes first."""
+def find(kind: int, *, name: Collection[str] = (), external_id: Collection[str] = ()) -> list[Former]:
+    """Return what was merged and has one of these names or external ids. The last merged comes first."""
     found: dict[int, Former] = {}
-    for column, values in (("name", name), ("external_id", external_id), ("code", code)):
+    for column, values in (("name", name), ("external_id", external_id)):
         if values:
             found |= {row[0]: Former(*row) for row in _find(kind, values, column=column)}
     if not found:

@@ -92,7 +92,7 @@ def _compare_rows(
         for content, digest, row in zip((compared.source, compared.target), digests, (one, other), strict=True):
             if row is not None:
                 content.rows += 1
-                digest.update(_line(row))
+                digest.update(orjson.dumps(row, default=bytes.hex, option=orjson.OPT_APPEND_NEWLINE))
         if one != other:
             compared.different += 1
             if len(found.differences) < MOST_NAMED:
@@ -101,10 +101,6 @@ def _compare_rows(
             yield number
     compared.source.digest, compared.target.digest = (digest.hexdigest() for digest in digests)
     found.tables.append(compared)
-
-
-def _line(row: Row) -> bytes:
-    return orjson.dumps(row, default=bytes.hex, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _difference(name: str, columns: list[str], width: int, one: Row | None, other: Row | None) -> Difference:

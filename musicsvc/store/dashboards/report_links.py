@@ -17,7 +17,6 @@ from musicsvc.store.plays import history, periods
 from musicsvc.store.plays.periods import CUSTOM, Window, between, to_date
 from musicsvc.store.plays.subjects import Subject
 from musicsvc.store.security import security_events
-from musicsvc.store.security.security_events import Actor
 from musicsvc.store.security.sessions import SessionIdentity
 
 LIFETIME = 30 * DAY
@@ -78,7 +77,6 @@ def create(
     now: int,
     programs: bool = False,
     lifetime: int = LIFETIME,
-    actor: Actor = "page",
 ) -> LinkRow:
     """Create a link to the figures of tracks, albums or artists in the window. The account must manage all of them.
 
@@ -105,7 +103,7 @@ def create(
     ReportLinkSubject.insert_many(
         {"report_link": link.id, "position": place, "subject": each.id} for place, each in enumerate(subjects)
     ).execute()
-    security_events.add("report.shared", account_id=user_id, reason=_about(link.id, subjects), now=now, actor=actor)
+    security_events.add("report.shared", account_id=user_id, reason=_about(link.id, subjects), now=now, actor="page")
     (row,) = _rows([link])
     return row
 
@@ -204,11 +202,11 @@ def get_own(link_id: int, *, actor: SessionIdentity) -> ReportLink:
     return found
 
 
-def end(link: ReportLink, *, user_id: int, now: int, actor: Actor = "page") -> None:
+def end(link: ReportLink, *, user_id: int, now: int) -> None:
     """Delete the link, so that it no longer works."""
     about = _about(link.id, _subjects([link.id], link.kind)[link.id])
     ReportLink.delete().where(ReportLink.id == link.id).execute()
-    security_events.add("report.unshared", account_id=user_id, reason=about, now=now, actor=actor)
+    security_events.add("report.unshared", account_id=user_id, reason=about, now=now, actor="page")
 
 
 def _about(link_id: int, subjects: Sequence[Subject]) -> str:

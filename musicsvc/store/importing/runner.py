@@ -29,6 +29,7 @@ from musicsvc.wording import cut
 
 Row = TypeVar("Row")
 LONGEST_TRIAL = 3.0  # seconds for which a dry run keeps others from writing
+ABSENT = "No row has the column {!r}, which --map names."
 CHANGED = "The file or the catalog is not as it was when it was checked (--strict)."
 PAUSE = 0.1  # seconds between two transactions of a dry run, twice as long as a writer waits before it tries again
 
@@ -195,12 +196,8 @@ def run(
             kind.finish(store)
         summary.shared_upcs = kind.shared_upcs()
         summary.unused = kind.columns.unused()
-        summary.readings = [*reader.remarks, *map(_absent, kind.columns.absent)]
+        summary.readings = [*reader.remarks, *(Remark(ABSENT.format(cut(each))) for each in kind.columns.absent)]
     return summary
-
-
-def _absent(column: str) -> Remark:
-    return Remark(f"No row has the column {cut(column)!r}, which --map names.")
 
 
 def _account(kind: Kind[Any]) -> tuple[int | None, Rules]:

@@ -160,7 +160,7 @@ def _leave_conversations(user_id: int) -> None:
     Participant.delete().where(Participant.user == user_id).execute()
 
 
-def erase_listener(name: str, *, now: int, actor: Actor = "cli") -> int:
+def erase_listener(name: str, *, now: int) -> int:
     """Erase the name that API clients and imports gave to a listener. Return the listener's id, which plays keep.
 
     Raises NotFound. Figures stay. Later plays with this name are those of a new listener. Files of plays that accounts
@@ -173,5 +173,5 @@ def erase_listener(name: str, *, now: int, actor: Actor = "cli") -> int:
     ImportTask.delete().where(waits).execute()
     KeptAnswer.delete().where(KeptAnswer.path.endswith("/plays")).execute()  # with hashes of the reports' bodies
     erase_for_good()
-    security_events.add("listener.erased", reason=f"listener {erased}", now=now, actor=actor)
+    security_events.add("listener.erased", reason=f"listener {erased}", now=now, actor="cli")
     return erased

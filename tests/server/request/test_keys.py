@@ -304,7 +304,7 @@ async def test_no_hash_of_a_report_stays_when_a_listener_is_erased(shared: Share
     play = {"track_id": track, "played_at": shared.clock.now() // 1_000_000, "listener": "keys-fan"}
     for path, body in (("plays", {"plays": [play]}), ("playlists", {"name": "Stays"})):
         assert (await client.post(path, body, headers=with_key(f"erase-{path}"))).status < 300
-    shared.store.write(partial(deletion.erase_listener, "keys-fan", now=shared.clock.now(), actor="cli")).result()
+    shared.store.write(partial(deletion.erase_listener, "keys-fan", now=shared.clock.now())).result()
     kept = shared.store.read(lambda: {row.path for row in KeptAnswer.select()}).result()
     assert f"{V1}/playlists" in kept
     assert f"{V1}/plays" not in kept

@@ -2,7 +2,6 @@
 
 from musicsvc.config import Settings
 from musicsvc.errors import NotFound
-from musicsvc.server.demo.journal import Entry
 from musicsvc.server.demo.scoring.point import Verdict, Violation
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.shapes.envelope import JSON, Site, ok, picked
@@ -33,9 +32,6 @@ def _point(verdict: Verdict, origin: str) -> JSON:
 
 
 def _violation(violation: Violation, origin: str) -> JSON:
-    requests = [_request(entry, origin) for entry in violation.requests]
+    shown = "number", "method", "target", "status"
+    requests = [picked(entry, *shown) | {"curl": entry.curl(origin)} for entry in violation.requests]
     return {"text": violation.text, "client": violation.client, "requests": requests}
-
-
-def _request(entry: Entry, origin: str) -> JSON:
-    return picked(entry, "number", "method", "target", "status") | {"curl": entry.curl(origin)}

@@ -59,6 +59,11 @@ class UndoSummary:
     kept: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     pruned: bool = False  # some of the plays are not kept one by one any more
 
+    @property
+    def rows(self) -> int:
+        """The number of undone rows."""
+        return self.plays + self.counts.total()
+
 
 @dataclass(slots=True)
 class UndoPreview:
@@ -111,7 +116,7 @@ def undo(store: Store, run: int, *, now: int, on_progress: OnProgress, actor: Ac
     """
     total = store.write(partial(_begin, run, now, actor)).result()
     summary = UndoSummary(store.read(partial(runs.get, run)).result())
-    _withdraw_plays(store, run, summary, lambda: on_progress(_done(summary), total))
+    _withdraw_plays(store, run, summary, lambda: on_progress(summary.rows, total))
     steps: tuple[Step, ...] = (
         *(partial(made_rows.take_back, table, now, actor) for table in MADE_BEFORE),
         restoring.restore_tracks,
@@ -119,7 +124,7 @@ def undo(store: Store, run: int, *, now: int, on_progress: OnProgress, actor: Ac
         *(partial(made_rows.take_back, table, now, actor) for table in MADE_AFTER),
     )
     for step in steps:
-        _take_back(store, run, step, summary, lambda: on_progress(_done(summary), total))
+        _take_back(store, run, step, summary, lambda: on_progress(summary.rows, total))
     store.write(partial(_end, run, summary, now, actor)).result()
     summary.run = store.read(partial(runs.get, run)).result()
     return summary
@@ -131,10 +136,6 @@ def get(run: int) -> RunRow:
     if found.state == "undone":
         raise Failure(f"Import {run} was undone on {isoformat(found.undone_at or 0)[:10]} already.")
     return found
-
-
-def _done(summary: UndoSummary) -> int:
-    return summary.plays + summary.counts.total()
 
 
 def _begin(run: int, now: int, actor: Actor) -> int:
