@@ -28,7 +28,7 @@ from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network.acceptor import Acceptor
 from musicsvc.server.network.connection_limits import ConnectionSlots
-from musicsvc.server.network.protocol import HttpServer
+from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.openapi import document, listing, tools
 from musicsvc.server.pages.html import HTML_TYPE
 from musicsvc.server.peer import CrossOrigin

@@ -17,7 +17,7 @@ from musicsvc.networks import root_url
 from musicsvc.server.app import App
 from musicsvc.server.call import Exchange
 from musicsvc.server.network.connection_limits import ConnectionSlots
-from musicsvc.server.network.protocol import HttpServer
+from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.peer import Peer, served_over_https
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store

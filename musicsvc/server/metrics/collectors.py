@@ -14,7 +14,8 @@ from musicsvc.server.logs.writer import LineWriter
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
 from musicsvc.server.network.acceptor import Acceptor
-from musicsvc.server.network.protocol import HttpConnection, HttpServer
+from musicsvc.server.network.http_server import HttpServer
+from musicsvc.server.network.protocol import HttpConnection
 from musicsvc.server.request.first_steps import FirstSteps
 from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.drawings import Drawings

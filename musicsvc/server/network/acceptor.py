@@ -9,7 +9,8 @@ from contextlib import suppress
 
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
-from musicsvc.server.network.protocol import LINGERING_SECONDS, HttpServer
+from musicsvc.server.network.http_server import HttpServer
+from musicsvc.server.network.protocol import LINGERING_SECONDS
 from musicsvc.server.network.raw_responses import busy, encoded, not_encrypted
 from musicsvc.server.peer import served_over_https
 

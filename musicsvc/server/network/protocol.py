@@ -1,4 +1,4 @@
-"""HTTP connections: the first steps of their requests, their orderly shutdown, and the server that they belong to.
+"""HTTP connections: the first steps of their requests, and their orderly end.
 
 The private attributes of aiohttp used here are listed and tested in tests/server/network/test_aiohttp_internals.py.
 """
@@ -13,7 +13,7 @@ from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from aiohttp.web import BaseRequest, Response, Server, StreamResponse
-from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from musicsvc.config import Server as ServerSettings
 from musicsvc.server.call import Exchange
@@ -22,6 +22,7 @@ from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, fault_of, 
 from musicsvc.server.peer import served_over_https
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.first_steps import LONGEST_HEAD
+from musicsvc.server.responses.large import Reservation
 
 log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
@@ -29,16 +30,6 @@ WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
 HEAD_END = b"\r\n\r\n"
 QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
-OPTIONS: dict[str, Any] = {
-    "keepalive_timeout": 10**6,  # in effect disabled: HttpConnection has its own keep-alive timeout
-    "lingering_time": LINGERING_SECONDS,
-    "auto_decompress": False,
-    "access_log": None,
-    "logger": logging.getLogger("musicsvc.wire"),
-}
-POLL_SECONDS = 0.02
-DRAIN_POLL_SECONDS = 0.1
-NO_REQUEST = ERROR._replace(version=HttpVersion11)  # aiohttp's own value would result in an HTTP/1.0 response
 
 
 class HttpConnection(RequestHandler):
@@ -46,7 +37,8 @@ class HttpConnection(RequestHandler):
 
     __slots__ = (
         *("_answered", "_at_head", "_deadline", "_dispatcher", "_final", "_framing", "_head_begun", "_head_size"),
-        *("_idle_since", "_lost", "_offered", "_payload", "_refused", "_settings", "_slot", "_slots", "_unclosed"),
+        *("_idle_since", "_lost", "_offered", "_payload", "_refused", "_reserved", "_settings", "_slot", "_slots"),
+        *("_unclosed", "_unsent"),
         *("begun", "head", "origin"),
     )
 
@@ -75,6 +67,8 @@ class HttpConnection(RequestHandler):
         self._payload: StreamReader | None = None  # the body of the latest request
         self._lost: asyncio.Event | None = None  # set when the connection is lost; exists only while `_linger` waits
         self._idle_since = 0.0
+        self._unsent = 0  # bytes, when the client was last given time to read
+        self._reserved: Reservation | None = None  # the memory of an answer that the client has not read yet
         self._framing = Framing()
         self._head_size = 0  # bytes received of an incomplete head
         self._answered, self._head_begun, self._refused = 0, False, False  # `_answered`: the number of responses sent
@@ -161,13 +155,26 @@ class HttpConnection(RequestHandler):
             self.head = data
 
     def pause_writing(self) -> None:
-        """Give the client `write_timeout` seconds to read the data sent so far."""
         super().pause_writing()
-        self._deadline.set(self._settings.write_timeout)
+        self._await_reading()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._deadline.clear()
+        self._release()
+        if self.in_flight:
+            self._deadline.clear()
+        else:
+            self._wait_for_request(self._settings.keepalive_timeout)
+
+    def _await_reading(self) -> None:
+        """Give the client `write_timeout` seconds to read WRITE_BUFFER bytes."""
+        self._unsent = 0 if self._unclosed is None else self._unclosed.get_write_buffer_size()
+        self._deadline.set(self._settings.write_timeout)
+
+    def _release(self) -> None:
+        if self._reserved is not None:
+            self._reserved.release()
+            self._reserved = None
 
     def eof_received(self) -> bool:  # type: ignore[override]  # aiohttp's own always closes
         """Return True if complete requests still await responses. The connection then stays open for sending."""
@@ -183,6 +190,7 @@ class HttpConnection(RequestHandler):
         """Release the slot of the connection. Cancel the task of the connection if all requests have been answered."""
         self._deadline.end()
         self._slots.release(self._slot)
+        self._release()
         self._withdraw()
         self._unclosed = None
         if self._lost is not None:
@@ -214,12 +222,14 @@ class HttpConnection(RequestHandler):
             self.decline()
         return ready
 
-    def answer(self, response: bytes) -> None:
+    def answer(self, response: bytes, reserved: Reservation | None) -> None:
         assert self._unclosed is not None  # noqa: S101 - while it awaits the response
-        self._offered = None
+        self._offered, self._reserved = None, reserved
         self._unclosed.write(response)
         self._answered += 1
-        self._wait_for_request(self._settings.keepalive_timeout)
+        if not self.writing_paused:
+            self._release()
+            self._wait_for_request(self._settings.keepalive_timeout)
 
     def decline(self) -> None:
         """Let aiohttp parse the offered head and pass the request to the dispatcher."""
@@ -298,7 +308,9 @@ class HttpConnection(RequestHandler):
             return
         more = self._idle_since + self._settings.write_timeout - self._loop.time()
         unsent = self._has_unsent(self._unclosed)
-        if self.writing_paused or (unsent and more <= 0):
+        if self.writing_paused and self._unclosed.get_write_buffer_size() <= self._unsent - WRITE_BUFFER:
+            self._await_reading()
+        elif self.writing_paused or (unsent and more <= 0):
             self.abort()
         elif unsent:
             self._deadline.set(more)
@@ -349,50 +361,3 @@ def ends_unread_chunks(request: BaseRequest) -> bool:
     if unread:
         request.content.feed_eof()  # parsing small chunks would block the event loop for a second per MiB
     return unread
-
-
-class HttpServer(Server):
-    def __init__(self, dispatcher: Dispatcher, settings: ServerSettings, slots: ConnectionSlots) -> None:
-        super().__init__(dispatcher, **OPTIONS)
-        self.settings = settings
-        self.dispatcher = dispatcher
-        self._slots = slots
-
-    def connection(self, slot: Slot) -> HttpConnection:
-        loop = asyncio.get_running_loop()
-        return HttpConnection(self, slot, self._slots, self.settings, self.dispatcher, loop=loop, **self._kwargs)
-
-    def _make_request(self, message: RawRequestMessage, *parts: Any) -> BaseRequest:
-        return super()._make_request(NO_REQUEST if message is ERROR else message, *parts)
-
-    async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - a setting
-        """Close idle connections at once, busy ones after their requests. Abort the rest after `timeout` seconds."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                while any(self._finish_connections()):  # noqa: ASYNC110 - aiohttp has no event for finished requests
-                    await asyncio.sleep(POLL_SECONDS)
-        connections = self._connections_open()
-        await self.shutdown(POLL_SECONDS)
-        for connection in connections:
-            connection.abort()
-
-    async def drain(self) -> None:
-        """Close each connection after its next response, or when it has been idle for too long, and wait for that."""
-        self.finish_next()
-        while self._connections_open():  # noqa: ASYNC110 - aiohttp has no event for closed connections
-            await asyncio.sleep(DRAIN_POLL_SECONDS)
-
-    def finish_next(self) -> None:
-        """Let the next response of each connection be its last."""
-        for connection in self._connections_open():
-            connection.finish_next()
-
-    def _finish_connections(self) -> list[bool]:
-        """Ask every connection to finish. Return, for each connection, whether it is still busy."""
-        connections = self._connections_open()
-        for connection in connections:
-            connection.finish()
-        return [connection.busy for connection in connections]
-
-    def _connections_open(self) -> list[HttpConnection]:
-        return [connection for connection in self.connections if isinstance(connection, HttpConnection)]

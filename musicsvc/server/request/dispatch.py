@@ -110,7 +110,8 @@ class Dispatcher:
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self._apart: dict[Family, Pages | Tools] = {Family.PAGE: pages, Family.TOOLS: self._tools(routes, sources)}
         self.answer_memory = self._runner.memory
-        self.first_steps = FirstSteps(self._admit, self._find, clock, self._request_id, self._notify)
+        of_answers = self._request_id, self._notify, self.answer_memory
+        self.first_steps = FirstSteps(self._admit, self._find, clock, *of_answers)
         first = self.first_steps.offer, self._note_unreadable, self._identify, self._process
         self.stages = Stages(*first, self._admit, self._receive, self._answer, self._respond)
 

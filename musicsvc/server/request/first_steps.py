@@ -19,6 +19,7 @@ from musicsvc.errors import Failure
 from musicsvc.server.call import Call, Exchange, Observer
 from musicsvc.server.peer import HSTS
 from musicsvc.server.recent import Recent
+from musicsvc.server.responses.large import UNCOUNTED, AnswerMemory, Reservation
 from musicsvc.server.responses.responses import (
     NOT_MODIFIED,
     REQUEST_ID_HEADER,
@@ -34,7 +35,6 @@ HEADS, HEAD_BYTES = 4096, 4096  # the most that are kept, and the memory of one,
 PLACE = "\0"  # of what differs from response to response
 LONGEST_HEAD = 2048  # bytes; longer heads are not kept
 GIVEN_ID = re.compile(rb"\r\nX-Request-Id:([\t -~]{0,256})(?=\r\n[^ \t])", re.IGNORECASE)
-LONGEST_BODY = 64 * 1024  # bytes; the dispatcher sends longer bodies in pieces, as the client reads them
 
 
 class Connection(Protocol):
@@ -47,8 +47,8 @@ class Connection(Protocol):
     def awaits(self, head: bytes) -> bool:
         """Return whether this offered head still awaits its response. If no response can be sent now, decline it."""
 
-    def answer(self, response: bytes) -> None:
-        """Send the response to the offered request."""
+    def answer(self, response: bytes, reserved: Reservation | None) -> None:
+        """Send the response to the offered request. Release the memory reserved for it once the client has read it."""
 
     async def hang_up(self) -> None:
         """Close the connection in order, without a further response."""
@@ -107,6 +107,7 @@ class FirstSteps:
         clock: Clock,
         request_id: Callable[[str | None, int], str],
         notify: Observer,
+        memory: AnswerMemory,
     ) -> None:
         """`admit`: see `Stages`; `find`: returns the response of an admitted request if it is in memory.
 
@@ -117,6 +118,7 @@ class FirstSteps:
         self._clock = clock
         self._request_id = request_id
         self._notify = notify
+        self._memory = memory
         self._heads: Recent[object, KnownHead] = Recent(HEADS)
         self._offers: list[Offer] = []
         self.answered = 0
@@ -187,7 +189,7 @@ class FirstSteps:
         connection, _, known, _, _ = offer
         try:
             found = self._find(exchange) if exchange.failure is None else None
-            if found is not None and (body := _short_body(found, known.negotiation)) is not None:
+            if found is not None and (body := _body(found, known.negotiation)) is not None:
                 self._send(connection, known, exchange, found, body)
                 return
         except Failure as failure:
@@ -203,18 +205,26 @@ class FirstSteps:
         call.status, before, between, after = known.frame(found, call)
         body = b"" if call.status == NOT_MODIFIED else body
         call.size = len(body)
+        reserved = self._reserve(call)
         content = serialize((before, call.limits, between, call.request_id, after), body)
         connection.begun = None
-        connection.answer(content)
+        connection.answer(content, reserved)
         self.answered += 1
         call.milliseconds = (self._clock.monotonic() - call.began) * 1000
         self._notify(call)
 
+    def _reserve(self, call: Call) -> Reservation | None:
+        """Reserve memory for a response until the client has read it. Raises Overloaded if too little is free."""
+        if call.size <= UNCOUNTED:
+            return None
+        reserved = self._memory.reservation(call.address, call.holder)
+        reserved.resize(call.size)
+        return reserved
 
-def _short_body(response: Representation, negotiation: Negotiation) -> bytes | None:
-    """Return the form of the response that the client gets, unless it is long, or a gzip form that is not made yet."""
-    body = response.packed if negotiation.packs(response) else response.content
-    return body if body is not None and len(body) <= LONGEST_BODY else None
+
+def _body(response: Representation, negotiation: Negotiation) -> bytes | None:
+    """Return the form of the response that the client gets, or None if that is a gzip form that is not made yet."""
+    return response.packed if negotiation.packs(response) else response.content
 
 
 def _split(raw: bytes) -> tuple[bytes, str | None]:

@@ -1,6 +1,7 @@
 """Slow clients: each kind is cut off at its deadline, and clients in time are not."""
 
 import asyncio
+import re
 import socket
 import ssl
 import time
@@ -17,6 +18,7 @@ from musicsvc.server.app import App
 from musicsvc.server.call import Call
 from musicsvc.server.network import tls
 from musicsvc.store.engine.store import Store
+from tests.support import large_albums
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import Wire, connected, not_reading, request
 from tests.support.serving import Client, StartServer, person, running
@@ -130,6 +132,27 @@ async def test_a_body_that_drips_in_is_answered_with_408(store: Store, clock: Cl
             assert await wire.rest() == b""
 
 
+async def kept_in_memory(client: Client, store: Store, token: str) -> bytes:
+    """Return a request whose answer of 0.96 MB is sent from memory, before aiohttp gets the request."""
+    large_albums.fill(store, albums=1, tracks=16)
+    raw = request("GET", "/api/v1/albums/1", f"Authorization: Bearer {token}")
+    async with connected(client.root) as wire:
+        for _ in range(3):
+            await wire.send(raw)
+            assert (await wire.answer()).status == 200
+    return raw
+
+
+async def until_unread(client: Client, size: int) -> None:
+    """Wait until about this number of bytes is reserved for clients that have not read their answers."""
+    deadline, held = time.monotonic() + PATIENCE, -1.0
+    while not size <= held <= size * 1.01:
+        assert time.monotonic() < deadline, f"{held} bytes are reserved"
+        await asyncio.sleep(0.01)
+        figures = (await client.get("/metrics", headers={"Connection": "close"})).body.decode()
+        held = float(re.findall(r"^musicsvc_answer_memory_bytes (\S+)", figures, re.MULTILINE)[0])
+
+
 async def read_to_the_end(client: socket.socket) -> None:
     while await asyncio.get_running_loop().sock_recv(client, 1 << 16):
         pass
@@ -214,6 +237,44 @@ async def test_who_reads_slowly_and_steadily_gets_everything(start_server: Start
         began = time.monotonic()
         assert await asyncio.wait_for(take(slow, 0.03), 60) > 1_400_000
         assert time.monotonic() - began > write
+
+
+async def test_a_large_answer_from_memory_holds_its_memory_until_it_is_read(
+    store: Store, clock: Clock, start_server: StartServer
+) -> None:
+    settings = Settings(server=patience().server.model_dump() | {"answer_memory": "4MiB"})  # 1 MiB a client
+    client = await start_server(settings)
+    _, token = person(store, clock, "ann@label.test")
+    raw = await kept_in_memory(client, store, token)
+    async with not_reading(client.root, raw) as slow, connected(client.root) as wire:
+        await until_unread(client, 960_000)
+        await wire.send(raw)
+        refused = await wire.answer()
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+        reading = asyncio.create_task(take(slow))
+        await until_unread(client, 0)
+        await wire.send(raw)
+        whole = await wire.answer()
+        reading.cancel()
+        assert (whole.status, len(whole.body) > 960_000) == (200, True)
+
+
+@pytest.mark.slow
+async def test_who_reads_a_large_answer_from_memory_has_time_while_it_arrives(
+    store: Store, clock: Clock, start_server: StartServer
+) -> None:
+    write = 4 * SHORT
+    client = await start_server(patience(write=write, keepalive=SHORT))
+    _, token = person(store, clock, "ann@label.test")
+    raw = await kept_in_memory(client, store, token)
+    async with not_reading(client.root, raw) as slow:
+        await until_cut_off(client, slow)
+        assert await take(slow) < 900_000
+        await until_unread(client, 0)
+    async with not_reading(client.root, raw) as slow:
+        began = time.monotonic()
+        assert await asyncio.wait_for(take(slow, 0.06), 60) > 960_000
+        assert time.monotonic() - began > write * 1.5
 
 
 @pytest.mark.slow

@@ -19,22 +19,26 @@ import trustme
 from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.request.first_steps import LONGEST_HEAD
+from musicsvc.server.responses.large import UNCOUNTED
 from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Track
 from tests.conftest import NOW, Sample
 from tests.rights.table import RIGHTS, Right, endpoint, key, path_of
 from tests.rights.world import REFUSED, WHO, World
 from tests.support import databases
 from tests.support.both_ways import LONG, PLAIN, Form, Pair, two_ways
+from tests.support.large_albums import LONGEST
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.only_on("sqlite"),  # on PostgreSQL, both servers count together
 ]
 
+LARGE = 1  # the album whose tracks have long descriptions
 ORIGIN, BASE = "https://app.example", "/label/music"
 ARTIST, ENDING, WRONG_SCHEME = "an artist with content", "token that ends soon", "wrong scheme"
 CALLERS = (ARTIST, ENDING, WRONG_SCHEME, *WHO)
@@ -132,6 +136,7 @@ def populate(store: Store, clock: MovableClock, artist: str) -> World:
         world.tokens[ARTIST] = world.tokens[WRONG_SCHEME] = artist
         user = users.create(world.email(ENDING), api_access=True, now=world.now)
         world.ids[ENDING], world.tokens[ENDING] = user.id, tokens.create(user, "ends", days=13, now=world.now)[1]
+        Track.update(description=LONGEST).where(Track.album == LARGE).execute()
 
     world.do(more)
     return world
@@ -213,6 +218,14 @@ OTHER_SERVERS: Mapping[str, tuple[str, ...]] = {
     "base path": (),
     "proxy": ("X-Forwarded-For: 198.51.100.9, 127.0.0.1", "X-Forwarded-Proto: https"),
 }
+
+
+@pytest.mark.parametrize(("name", "more"), [("plain", ()), *OTHER_SERVERS.items()])
+async def test_a_large_answer_is_sent_the_same_way(site: Site, name: str, more: tuple[str, ...]) -> None:
+    pair, case = await site.pair(name), Case("large", KEPT[0], f"/api/v1/albums/{LARGE}", site.headers(ARTIST))
+    assert len((await pair.ask(PLAIN.raw(pair.base + case.target, (*case.headers, *more), ""))).answers[0]) > UNCOUNTED
+    for form in FORMS.values():
+        await check(pair, case, form, more)
 
 
 @pytest.mark.slow
