@@ -37,6 +37,7 @@ NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
 TESTS = Path(__file__).parent
+OF_SERVER = TESTS / "server"
 ONLY_ON_SQLITE = re.compile(r'^pytestmark = (\[[^]]*)?pytest\.mark\.only_on\("sqlite"\)', re.MULTILINE)
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--long` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
@@ -124,13 +125,15 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out modules of which no test can run: those that mark nothing as slow, those of SQLite on PostgreSQL."""
+    """Leave out modules of which no test can run: without slow tests, or on PostgreSQL without a test of it."""
     only_slow, on_postgres = config.option.markexpr == "slow", config.getoption("--store") == "postgres"
     if collection_path.suffix != ".py" or not (only_slow or on_postgres):
         return None
     text = collection_path.read_text("utf-8")
-    is_of_sqlite = ONLY_ON_SQLITE.search(text) is not None and '"postgres"' not in text  # of a single test
-    return (only_slow and "slow" not in text) or (on_postgres and is_of_sqlite) or None
+    of_server = OF_SERVER in collection_path.parents and not config.getoption("--long")
+    of_sqlite = ONLY_ON_SQLITE.search(text) is not None or (of_server and "on_both" not in text)
+    of_sqlite &= '"postgres"' not in text  # of a single test
+    return (only_slow and "slow" not in text) or (on_postgres and of_sqlite) or None
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -193,8 +196,8 @@ def _differs_on_postgres(item: pytest.Item, begun: set[str], *, long: bool) -> b
     """Return whether a test runs on PostgreSQL too. `begun`: the functions with a case that does.
 
     It opens a store, and is the first case of its function: what knows a database is below what other cases vary. Slow
-    ones and those of pages are of the store, or marked `on_both`, as are functions of which each case makes other
-    statements. tests/store/copying/test_same_responses.py requests every page and form on both.
+    ones and those of the server are marked `on_both`, as are functions of which each case makes other statements:
+    tests/store/copying/test_same_responses.py requests every endpoint, page and form on both.
     """
     if item.get_closest_marker("unbuffered"):
         return True
@@ -204,7 +207,7 @@ def _differs_on_postgres(item: pytest.Item, begun: set[str], *, long: bool) -> b
         return True
     function = item.nodeid.partition("[")[0]
     above = item.get_closest_marker("slow") and TESTS / "store" not in item.path.parents
-    if function in begun or above or TESTS / "server" / "pages" in item.path.parents:
+    if function in begun or above or OF_SERVER in item.path.parents:
         return False
     begun.add(function)
     return True

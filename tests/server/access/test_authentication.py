@@ -142,6 +142,7 @@ async def test_a_decision_between_head_and_body_stops_the_write(
     assert store.read(lambda: Artist.select().count()).result() == 1
 
 
+@pytest.mark.on_both
 async def test_an_undone_decision_takes_effect_at_the_next_request(
     client: Client, store: Store, clock: MovableClock
 ) -> None:

@@ -81,6 +81,7 @@ async def test_a_single_worker_counts_at_once_and_makes_no_file(store: Store, tm
     assert not list(tmp_path.rglob("limits.db"))  # noqa: ASYNC240 - done at once
 
 
+@pytest.mark.on_both
 async def test_several_processes_share_their_counts(store: Store) -> None:
     async with counting(store) as one, counting(store) as other:
         found = [await count(each) for each in (one, other, one)]
@@ -123,6 +124,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
     return clock
 
 
+@pytest.mark.on_both
 async def test_requests_of_a_busy_client_are_counted_in_advance_and_given_back(
     store: Store, stopped: StoppedClock
 ) -> None:

@@ -169,6 +169,7 @@ async def test_tokens_have_a_limit_each(store: Store, clock: StoppedClock) -> No
             assert [(await client.get("albums")).status for _ in range(2)] == [200, 429]
 
 
+@pytest.mark.on_both
 async def test_a_refusal_by_an_endpoint_limit_does_not_count_for_the_token(store: Store, clock: StoppedClock) -> None:
     async with limited(store, clock, exports="1/hour", cover_art="1/day") as anonymous:
         client = anonymous.holding(person(store, clock, "ann@label.test")[1])
@@ -243,6 +244,7 @@ async def test_a_wall_clock_that_jumps_changes_nothing(store: Store, clock: Stop
         assert (await anonymous.get("albums")).headers["Retry-After"] == "60"
 
 
+@pytest.mark.on_both
 async def test_a_regenerated_token_keeps_its_count(store: Store, clock: StoppedClock) -> None:
     async with limited(store, clock, token="1/hour") as anonymous:
         _, token = person(store, clock, "ann@label.test")

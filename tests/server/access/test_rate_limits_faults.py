@@ -190,6 +190,7 @@ async def test_a_count_that_waits_for_another_program_is_refused_and_counted_aga
         assert await statuses(client, 6) in ([200] * 3 + [429] * 3, [200] * 4 + [429] * 2)
 
 
+@pytest.mark.on_both
 async def test_counting_does_not_block_the_event_loop(store: Store, clock: Clock) -> None:
     _, token = person(store, clock, "ann@label.test")
     async with limited(store, clock) as client:

@@ -22,7 +22,6 @@ def world(shared: Shared) -> World:
     return shared.world()
 
 
-@pytest.mark.on_both
 @pytest.mark.parametrize(
     ("route", "right"),
     [pytest.param(route, right, id=f"{endpoint(route)} {case}".strip()) for route, case, right in CELLS],

@@ -154,6 +154,7 @@ async def test_a_copy_that_follows_the_changes_equals_the_lists(
     assert mirror.merged or turns < 60
 
 
+@pytest.mark.on_both
 async def test_each_field_is_a_change_if_it_is_shown(client: Client) -> None:
     artist, album, track = await make(client)
     for noun, number in (("artist", artist), ("album", album), ("track", track)):

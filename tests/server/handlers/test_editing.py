@@ -155,6 +155,7 @@ async def test_an_album_keeps_its_bounds_whatever_of_it_is_edited(client: Client
     await edited(client, "artist", artist, name="C")  # shorter than before
 
 
+@pytest.mark.on_both
 async def test_what_was_deleted_is_unknown_and_its_plays_stay_with_the_rest(reporting: Client) -> None:
     artist = (await made(reporting, "artist", name="Clara"))["id"]
     album = (await made(reporting, "album", name="Songs", artist_id=artist))["id"]
@@ -191,6 +192,7 @@ async def test_what_was_deleted_is_unknown_and_its_plays_stay_with_the_rest(repo
     assert (await reporting.get(paths["artist"])).status == 404
 
 
+@pytest.mark.on_both
 async def test_cached_lists_follow_an_edit_and_a_deletion(client: Client) -> None:
     number, values = await fresh(client, "track")
     playlist = (await client.post("playlists", {"name": "Rags"})).json["playlist"]["id"]

@@ -127,6 +127,7 @@ async def test_listening_hours_and_milestones_are_the_same_from_every_source(
             assert explained["listening"]["plays_without_duration"] == sum(p.duration_ms is None for p in within)
 
 
+@pytest.mark.on_both
 async def test_releases_are_the_same_from_every_source(
     client: Client, command: Ask, world: TimedWorld, clock: MovableClock
 ) -> None:

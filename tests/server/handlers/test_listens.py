@@ -332,6 +332,7 @@ async def test_the_paths_are_below_the_base_path(below: Client, store: Store, cl
     assert outside.status == 404
 
 
+@pytest.mark.on_both
 async def test_a_listen_of_a_day_whose_plays_were_deleted_is_dropped_and_counted(player: Player, store: Store) -> None:
     await player.send(body(listen(at=HEARD - 10 * 86_400)))
     store.write(lambda: PlayProgress.update(kept_from=(NOW - 5 * DAY) // DAY).execute()).result()

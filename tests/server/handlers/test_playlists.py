@@ -63,6 +63,7 @@ async def test_patch_changes_what_is_sent_and_nothing_else(people: People) -> No
         assert (await ann.ask.get(path)).json == answer.json
 
 
+@pytest.mark.on_both
 async def test_a_track_is_moved_as_in_a_list(people: People, shared: Shared) -> None:
     playlist = await people.ann.playlist()
     order = make_tracks(shared.store, 5)

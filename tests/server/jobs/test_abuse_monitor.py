@@ -101,6 +101,7 @@ async def test_a_hammer_is_revoked_and_a_burst_that_pauses_is_not(strict: Client
     assert (await pausing.get("users/me")).status != 401  # 200 a minute after the first call
 
 
+@pytest.mark.on_both
 async def test_probing_ids_in_paths_or_bodies_is_revoked(loose: Client, store: Store) -> None:
     paths, bodies, own, odd = (
         loose.holding(person(store, Clock(), f"{name}@label.test")[1]) for name in ("pia", "bo", "olga", "odd")

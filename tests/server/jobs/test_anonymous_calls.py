@@ -119,6 +119,7 @@ def test_many_addresses_are_counted_together_and_no_call_is_lost(clock: MovableC
     assert calls.counted == entry.calls
 
 
+@pytest.mark.on_both
 async def test_the_log_and_the_metrics_of_a_server_add_up(store: Store, clock: MovableClock, bounds: Bounds) -> None:
     bounds(full_calls=2 * FEW)
     _, token = person(store, clock, "ann@label.test")

@@ -98,6 +98,7 @@ async def test_no_statement_of_any_endpoint_reads_or_sorts_a_table_that_can_grow
     assert wrong == {}
 
 
+@pytest.mark.on_both
 @on_shared_loop
 async def test_ended_sessions_are_found_by_an_index(shared: Shared, texts: dict[str, str]) -> None:
     add_account(shared, "clara@plans.test")

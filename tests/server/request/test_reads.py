@@ -28,6 +28,7 @@ def raising(error: Exception) -> Callable[[], None]:
     return unit
 
 
+@pytest.mark.on_both
 async def test_each_read_of_a_group_has_its_own_result(store: Store) -> None:
     run = partial(Reads(store).run, within=PATIENCE)
     units = [
@@ -44,6 +45,7 @@ async def test_each_read_of_a_group_has_its_own_result(store: Store) -> None:
     assert isinstance(bug, KeyError)
 
 
+@pytest.mark.on_both
 async def test_reads_that_wait_for_a_group_share_one_transaction(store: Store) -> None:
     queue = Reads(store)
     begun, go_on = threading.Event(), threading.Event()
@@ -110,6 +112,7 @@ async def test_a_group_that_takes_long_is_divided(store: Store, bounds: Bounds) 
     assert sorted(order) == list(range(20))
 
 
+@pytest.mark.on_both
 async def test_a_read_sees_what_was_committed_before_it(store: Store) -> None:
     queue = Reads(store)
 
