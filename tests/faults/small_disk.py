@@ -2,13 +2,14 @@
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 MEGABYTES = 32
 BLOCK = 4096
+INODES = 500
 
 
 class SmallDisk:
@@ -29,6 +30,15 @@ class SmallDisk:
                 except OSError:
                     size //= 2
 
+    def use_inodes(self) -> None:
+        """Create files until the disk has no inode left."""
+        self._filler.touch()
+        many = self.folder / "many"
+        many.mkdir()
+        with suppress(OSError):
+            for number in range(INODES):
+                (many / f"{number}").touch()
+
     def empty(self) -> None:
         """Free the space again."""
         self._filler.unlink(missing_ok=True)
@@ -38,7 +48,7 @@ class SmallDisk:
 def mounted(folder: Path) -> Iterator[SmallDisk]:
     """Mount a small disk on this folder."""
     folder.mkdir()
-    options = f"size={MEGABYTES}m,mode=700"
+    options = f"size={MEGABYTES}m,nr_inodes={INODES},mode=700"
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False)
     if done.returncode:
         pytest.skip("a small file system cannot be mounted here (needs root)")

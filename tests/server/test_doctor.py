@@ -77,7 +77,7 @@ def is_of(found: Finding) -> bool:
         ("musicsvc.db/a.db", "problem", "musicsvc.db is not a folder.", "set activity.file to another path"),
         ("closed.db", "problem", "closed.db cannot be written by this user.", "Let the server's user"),
         ("closed/a.db", "problem", "closed cannot be written by this user.", "Let the server's user"),
-        ("full.db", "problem", "unable to open", "Its disk must have free space"),
+        ("full.db", "problem", "unable to open", "Its disk must have free space and inodes"),
     ],
 )
 def test_an_activity_log_that_cannot_be_written_is_a_problem(

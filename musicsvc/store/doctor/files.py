@@ -20,6 +20,7 @@ from musicsvc.wording import quantity
 LOG_HINT = "Let the server's user read and write it, or set activity.file to another path."
 OTHERS, GROUP = 0o007, 0o070
 MIN_FREE = 64 * MEGABYTE
+MIN_INODES = 32
 UNSCHEDULED_HOURS = 48  # the maximum age of a backup if the server creates none
 
 
@@ -106,6 +107,10 @@ def check_reserved_space(database: Path) -> list[Finding]:
 
 def _check_space(place: Path, needed: int) -> Finding:
     free = shutil.disk_usage(place).free
+    status = os.statvfs(place)
+    if status.f_files and status.f_favail < MIN_INODES:
+        finding = f"Only {quantity(status.f_favail, 'more file')} can be created on the disk of {place}."
+        return problem("disk", finding, "Delete files there (df -i counts them): without inodes no backup is created.")
     space = f"{free / MEGABYTE:,.0f} MB are free on the disk of {place}"
     if free < MIN_FREE:
         return problem("disk", f"Only {space}.", "Free some space: on a full disk, all writes fail.")

@@ -11,6 +11,7 @@ import pytest
 from musicsvc.errors import Unavailable
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.doctor.files import check_disks
 from musicsvc.store.engine.sqlite import files, reserved_space
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.store import Store
@@ -153,6 +154,18 @@ def test_a_database_on_a_full_disk_opens_and_takes_a_revocation(disk: SmallDisk,
         store.write(lambda: _revoke(1), urgent=True).result(30)
     with opening.connect(url_on_disk) as store:
         assert store.read(_revoked).result() == 1
+
+
+def test_a_disk_without_inodes_is_written_and_told_by_doctor(disk: SmallDisk, url_on_disk: str) -> None:
+    file = disk.folder / "musicsvc.db"
+    with opening.connect(url_on_disk) as store:
+        disk.use_inodes()
+        store.write(lambda: Tag.create(name="written") and None).result(30)
+        assert files.write_fault(file) == ""
+        (finding,) = check_disks(file, disk.folder / "backups", ())
+        assert finding.finding == f"Only 0 more files can be created on the disk of {disk.folder}."
+        disk.fill()
+        assert files.write_fault(file) == f"The disk of {file} is full. Make room on it, then try again."
 
 
 def test_a_database_that_a_full_disk_cannot_take_is_named(disk: SmallDisk) -> None:

@@ -178,7 +178,7 @@ def translated_open_errors(path: Path) -> Iterator[None]:
 def _denial(path: str | Path) -> str:
     """Return text for an error message: why this user cannot write the file or, if unknown, what writing requires."""
     denied = permissions.denial(Path(path), write=True)
-    return str(denied or "Its disk must have free space, and its folder must be writable.")
+    return str(denied or "Its disk must have free space and inodes, and its folder must be writable.")
 
 
 def write_fault(path: Path) -> str:
@@ -189,15 +189,22 @@ def write_fault(path: Path) -> str:
     read_only = partial(CAUSES[apsw.ReadOnlyError].format, file=path)
     if not os.access(path, os.W_OK):
         return read_only(permissions=_denial(path))
+    folder = path.resolve().parent
     try:
         # Random, since a file system may store zeros without using disk space.
-        with tempfile.TemporaryFile(dir=path.resolve().parent, buffering=0) as sample:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as sample:
             full = sample.write(os.urandom(SAMPLE_BYTES)) < SAMPLE_BYTES
     except OSError as error:
-        full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} and not _lacks_inodes_only(folder)
         if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}:
             return read_only(permissions=_denial(path))
     return CAUSES[apsw.FullError].format(file=path) if full else ""
+
+
+def _lacks_inodes_only(folder: Path) -> bool:
+    """Return True if no file can be created on the disk, but those of an open database can be written."""
+    status = os.statvfs(folder)
+    return bool(status.f_files and not status.f_favail and status.f_bavail * status.f_frsize >= SAMPLE_BYTES)
 
 
 def _has_wal(path: Path) -> bool:
