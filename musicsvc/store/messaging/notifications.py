@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from musicsvc.errors import Forbidden, NotFound
+from musicsvc.errors import Forbidden, Invalid, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.sql import by_code_point, compiled, lock_rows
 from musicsvc.store.models import Device, NotificationChoice, User
 
 DIGITS = 16  # of the largest id
+MOST = 1_000  # kinds of notifications of an account, which are read at once
+TOO_MANY = f"An account has settings for at most {MOST:,} kinds of notifications."
 
 
 class Choice(NamedTuple):
@@ -43,7 +45,10 @@ def _choices(user_id: int) -> Any:
 
 
 def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
-    """Update settings from pairs of `notif_id` and {channel: enabled}. Channels that a pair omits are not changed."""
+    """Update settings from pairs of `notif_id` and {channel: enabled}. Channels that a pair omits are not changed.
+
+    Raises Invalid if the account has settings for too many kinds of notifications then.
+    """
     lock_rows(User.select(User.id).where(User.id == user_id)).first()
     merged: dict[str, dict[str, bool]] = {}
     for notif_id, channels in selections:
@@ -55,6 +60,8 @@ def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bo
             insert.on_conflict(conflict_target=target, update=channels).execute()
         else:
             insert.on_conflict(conflict_target=target, action="IGNORE").execute()
+    if NotificationChoice.select().where(NotificationChoice.user == user_id).count() > MOST:
+        raise Invalid({"selections": TOO_MANY})
 
 
 def register_device(token: str, platform: str, device_name: str | None, *, now: int, actor: Identity) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from musicsvc.store.messaging import notifications
 from musicsvc.store.models import Device
 from tests.support.people import People
 from tests.support.serving import Client
@@ -116,6 +117,18 @@ async def test_notification_choices_merge_by_channel(client: Client) -> None:
         {"notif_id": "comment", "channels": {"email": True, "in_app": True, "mobile": True}},
         {"notif_id": "new_follower", "channels": {"email": False, "in_app": True, "mobile": False}},
     ]
+
+
+async def test_an_account_has_settings_for_a_bounded_number_of_kinds_of_notifications(client: Client) -> None:
+    path = "notifications/me/subscriptions"
+    kinds = [{"notif_id": f"kind_{number}", "channels": {}} for number in range(notifications.MOST)]
+    for first in range(0, notifications.MOST, 100):
+        assert (await client.put(path, {"selections": kinds[first : first + 100]})).status == 200
+    refused = await client.put(path, {"selections": [{"notif_id": "one_more", "channels": {}}]})
+    assert (refused.status, refused.json["errors"]) == (422, {"selections": notifications.TOO_MANY})
+    known = [{"notif_id": "kind_7", "channels": {"email": False}}]
+    assert (await client.put(path, {"selections": known})).status == 200
+    assert len((await client.get(path)).json["subscriptions"]) == notifications.MOST
 
 
 async def test_notifications_of_others_are_theirs(client: Client, ben: tuple[int, Client]) -> None:
