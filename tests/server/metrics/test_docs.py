@@ -12,6 +12,9 @@ from urllib.request import urlopen
 
 import pytest
 
+from musicsvc.server.access import rate_limits
+from musicsvc.server.call import BUSY
+from musicsvc.server.handlers.plays import OWN, REASONS
 from tests.support import preloaded
 from tests.support.program import Program
 from tests.support.prometheus import read
@@ -69,6 +72,15 @@ def test_the_table_names_every_figure_that_is_told(tmp_path: Path) -> None:
     sometimes |= {"musicsvc_database_bytes", "musicsvc_wal_bytes", "musicsvc_request_seconds"}
     assert figures <= told
     assert told - figures <= sometimes | {"musicsvc_requests_total"}
+
+
+def test_the_table_names_every_limit_and_every_reason() -> None:
+    (limits,) = re.findall(r"`musicsvc_requests_refused_total` \| .*", PAGE)
+    (reasons,) = re.findall(r"`musicsvc_plays_refused_total` \| .*", PAGE)
+    known = {*rate_limits.DESCRIPTIONS, rate_limits.ATTEMPTS_ON_ACCOUNT.name, rate_limits.ATTEMPTS_BY_ADDRESS.name}
+
+    assert {*re.findall(r"`(\w+)`", limits)} == known | {BUSY, "musicsvc_requests_refused_total", "limit"}
+    assert {*re.findall(r"`(\w+)`", reasons)} == {*REASONS.values(), OWN, "musicsvc_plays_refused_total", "reason"}
 
 
 def test_the_example_of_a_line_is_what_a_request_leaves(tmp_path: Path) -> None:
