@@ -25,7 +25,7 @@ def message(error: ValidationError, names: Collection[str], section: str = "", s
     name = ".".join([section] * bool(section) + [str(part) for part in first["loc"]])
     if first["type"] == "extra_forbidden":
         near = _nearest(name, {*names, *(each.partition(".")[0] for each in names)})
-        problem = NO_SUCH.format(f"; perhaps {near} is meant" if near else "")
+        problem = NO_SUCH.format(f" (did you mean {near}?)" if near else "")
     else:
         problem = explain_validation(dict(first))
     return f"Setting {name}{f' ({source})' if source else ''}: {problem}."

@@ -26,7 +26,7 @@ app = group(
 )
 
 REQUEST_KEYS = ("state", "use_case", "volume", "organization", "reason", "requested_at", "decided_at")
-Requester = Annotated[str, account_argument("EMAIL|ID", "The requester's email, or the id of the request.")]
+Requester = Annotated[str, account_argument("EMAIL|ID", "The requester's e-mail, or the id of the request.")]
 
 
 def entry_json(entry: api_access.AccessEntry) -> JSON:
@@ -73,7 +73,7 @@ def grant(
 def revoke(session: Session, email: Email = "") -> None:
     """Revoke an account's API access and its right to report plays.
 
-    Its tokens are kept; requests with them answer 403 until access is granted again.
+    Its tokens are kept; requests with them get 403 until access is granted again.
     """
     user = session.write(change(email, lambda user: api_access.revoke(user, now=session.now)), urgent=True)
     output.print_result(session, f"{user.email} has no API access any more.", user_json(user))
@@ -82,7 +82,7 @@ def revoke(session: Session, email: Email = "") -> None:
 @app.command("list")
 def list_(
     session: Session,
-    search: Annotated[str | None, search_option("the email, name, organization or use case")] = None,
+    search: Annotated[str | None, search_option("the e-mail, name, organization or use case")] = None,
     limit: Limit = None,
 ) -> None:
     """List requests for access, oldest first, then accounts with access but no request."""
@@ -99,7 +99,7 @@ def request(
     organization: Annotated[str, option("NAME", "The organization of the requester.")],
     email: Email = "",
 ) -> None:
-    """Record a request for access; the email address needs no account yet."""
+    """Record a request for access; the e-mail address needs no account yet."""
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
     found = api_access.problems(texts)
     refuse({"EMAIL": email_addresses.problem(email), **{f"--{name.replace('_', '-')}": found[name] for name in found}})

@@ -23,7 +23,7 @@ EXAMPLES = show_examples("activity top", "activity top --since 12h --by address 
 PLURALS = {"token": "tokens", "address": "addresses", "route": "routes"}
 COLUMNS = ("calls", "refusals", "objects", "first_at", "last_at", "share", "near")
 
-By = Annotated[Literal["token", "address", "route"], option("WHAT", "Sums by token, address or route.")]
+By = Annotated[Literal["token", "address", "route"], option("WHAT", "Group the calls by token, address or route.")]
 Since = Annotated[str, option("TIME", f"Only calls since this time, from its full hour on. {TIME_HELP}")]
 Until = Annotated[str | None, option("TIME", "Only calls before this time, until the end of its hour.")]
 Limit = Annotated[int, option("N", "Only the first N.", min=1, max=10_000)]

@@ -158,14 +158,14 @@ def restore(
     yes: Yes = False,
     keep: Annotated[bool, typer.Option(help="Keep the replaced database, beside the restored one.")] = True,
 ) -> None:
-    """Replace the SQLite database by a backup. Stop the server first."""
+    """Replace the SQLite database with a backup. Stop the server first."""
     path = create.database_file(session.settings().store_url)
     if file.is_dir():
         raise Failure(f"{file} is a folder. Name a backup file in it.")
     if not file.is_file():
         raise Failure(f"There is no file {file}. Name a backup file.")
     if path.exists() and not yes:
-        question = f"Replace the database {path} by {file}? Changes made after the backup are lost."
+        question = f"Replace the database {path} with {file}? Changes made after the backup are lost."
         session.confirm(f"replaces the database {path}", question)
     with progress.bar(session, "restore") as on_progress:
         done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, on_progress=on_progress)

@@ -90,7 +90,7 @@ def erase(
     name: Annotated[str, argument("KEY", "The listener, as API clients and imports name it in plays.")],
     yes: Yes = False,
 ) -> None:
-    """Replace the name of a listener by a random one. Its plays and all figures stay.
+    """Replace the name of a listener with a random one. Its plays and all figures stay.
 
     Later plays with this name are those of a new listener. There is no undo; older backups still have the name.
     """

@@ -89,7 +89,7 @@ def _secrets() -> tuple[str, str]:
     for email in SIGN_INS:
         problem = passwords.check(password, email=email, hosted=False)
         if problem := problem or (
-            None if password.isprintable() else "The password has characters that nobody can type."
+            None if password.isprintable() else "The password must not contain control characters."
         ):
             raise Failure(f"{fixed_password.source if fixed_password else 'The password'}: {problem}")
     return token, password

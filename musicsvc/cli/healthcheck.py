@@ -59,7 +59,7 @@ def healthcheck(
     timeout: Timeout = "2s",  # type: ignore[assignment]  # parsed like a value
     ready: Annotated[bool, flag("Also check the database: ask /readyz, not /healthz.", "--ready")] = False,
 ) -> None:
-    """Ask a running server whether it is well. The exit code is 0 if it is, else 1.
+    """Check whether a running server is healthy. The exit code is 0 if it is, else 1.
 
     It is the server that runs over the database of the settings or, if none is found, at the address of the settings.
     Any certificate is accepted, because nothing secret is sent.

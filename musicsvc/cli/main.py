@@ -29,7 +29,7 @@ FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 COMMANDS = {
     "init": ("Create the data folder and the database, or upgrade its schema. Safe to repeat.", "database.init_app"),
     "serve": ("Serve the API and its pages.", "serve"),
-    "healthcheck": ("Ask a running server whether it is well. The exit code is 0 if it is, else 1.", "healthcheck"),
+    "healthcheck": ("Check whether a running server is healthy. The exit code is 0 if it is, else 1.", "healthcheck"),
     "user": ("Create, show, edit, suspend, export and delete accounts.", "users"),
     "access": ("Grant and revoke API access, decide on access requests.", "access"),
     "token": ("Create, list and revoke access tokens.", "tokens"),

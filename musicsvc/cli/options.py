@@ -221,6 +221,6 @@ def search_option(fields: str) -> Any:
 PasswordStdin = Annotated[bool, flag("Read the password from stdin.", "--password-stdin")]
 Yes = Annotated[bool, flag("Do not ask for confirmation.", "--yes", "-y")]
 TokenId = Annotated[int, identifier("token")]
-Email = Annotated[str, account_argument("EMAIL", "The email address of the account.")]
+Email = Annotated[str, account_argument("EMAIL", "The e-mail address of the account.")]
 Limit = Annotated[int | None, option("N", "Only the newest N rows.", min=1, max=1_000_000)]
 Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]

@@ -93,7 +93,7 @@ def request(
     """Send one request to the API without a server.
 
     It takes no token, counts for no limit, and is otherwise answered like any other request: from the configured
-    database, with the rights of the account. A request that may write leaves the security event request.sent. The last
+    database, with the rights of the account. A request that may write causes the security event request.sent. The last
     line is the request for curl.
 
     A tier is a kind of caller. public: no token. token: the oldest account with API access that neither owns the object

@@ -44,7 +44,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     tls_key: Annotated[Path | None, option("FILE", "Private key of the certificate (PEM).")] = None,
     init: Annotated[bool, flag(INIT, "--init")] = False,
     wait_for_database: Annotated[
-        float | None, option("SECONDS", "Wait so long for the database to accept connections [default: 0].", min=0)
+        float | None, option("SECONDS", "The longest wait for the database to accept connections [default: 0].", min=0)
     ] = None,
     demo: Annotated[bool, flag("Serve sample data in a temporary database.", "--demo")] = False,
     now: Annotated[str | None, option("TIME", "Start of the demo's clock, such as 2026-01-31T12:00:00Z.")] = None,

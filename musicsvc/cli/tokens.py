@@ -76,7 +76,7 @@ def list_(
     expiring: Annotated[
         int | None, option("DURATION", "Only valid tokens that expire within it, such as 14d.", parser=_duration)
     ] = None,
-    search: Annotated[str | None, search_option("the name or email")] = None,
+    search: Annotated[str | None, search_option("the name or e-mail")] = None,
     limit: Limit = None,
 ) -> None:
     """List tokens, oldest first, including expired and revoked ones."""
@@ -96,7 +96,7 @@ def revoke(
     token_id: TokenId,
     reason: Annotated[str, option("TEXT", "The reason, shown by `token list`.")] = OPERATOR,
 ) -> None:
-    """Revoke a token: requests with it answer 401 at once."""
+    """Revoke a token: requests with it get 401 at once."""
     token = session.write(lambda: tokens.revoke(token_id, reason.strip() or OPERATOR, now=session.now), urgent=True)
     message = f"Token {token.id} of {token.user.email} is revoked."
     output.print_result(session, message, token_json(token, session.now))

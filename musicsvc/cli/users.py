@@ -118,7 +118,7 @@ def password_link(session: Session, email: Email = "") -> None:
 @app.command("list")
 def list_(
     session: Session,
-    search: Annotated[str | None, search_option("the email or display name")] = None,
+    search: Annotated[str | None, search_option("the e-mail or display name")] = None,
     limit: Limit = None,
 ) -> None:
     """List accounts, oldest first."""
@@ -138,7 +138,7 @@ def suspend(
     email: Email = "",
     reason: Annotated[str | None, option("TEXT", "The reason, shown by `user show`.")] = None,
 ) -> None:
-    """Suspend an account: requests with its tokens answer 403 at once."""
+    """Suspend an account: requests with its tokens get 403 at once."""
     given = (reason or "").strip() or None
     user = session.write(change(email, lambda user: users.suspend(user, now=session.now, reason=given)), urgent=True)
     output.print_result(session, f"{user.email} is suspended.", user_json(user))
@@ -155,10 +155,10 @@ def reinstate(session: Session, email: Email = "") -> None:
 def edit(
     session: Session,
     email: Email = "",
-    new: Annotated[str | None, option("NEW", "The new email address.", "--email")] = None,
+    new: Annotated[str | None, option("NEW", "The new e-mail address.", "--email")] = None,
     display_name: Annotated[str | None, option("NAME", "The name that others see.")] = None,
 ) -> None:
-    """Change an account's email address or display name. A new email address ends its link to set the password."""
+    """Change an account's e-mail address or display name. A new e-mail address ends its link to set the password."""
     if new is None and display_name is None:
         raise typer.BadParameter("Name a field to change: --email or --display-name.")
     _refuse("--email", new, display_name)

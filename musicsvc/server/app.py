@@ -141,7 +141,7 @@ class App:
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("counting pending listens", listens.resolve, every=JOB_SECONDS),
             Periodic("deleting old listens", listens.clean, every=CLEANING_SECONDS),
-            Periodic("deleting answers kept for a day", self._clean_answers, every=CLEANING_SECONDS),
+            Periodic("deleting responses kept for a day", self._clean_answers, every=CLEANING_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._abuse_monitor,
             self._activity_writer,

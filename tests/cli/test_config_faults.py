@@ -18,9 +18,9 @@ NONE = "no such setting. musicsvc config show lists all settings."
     ("written", "name", "message"),
     [
         ("x = 1", "x", NONE),
-        ("[servers]\nport = 1", "servers", f"{NONE[:15]}; perhaps server is meant. musicsvc config show"),
-        ("[server]\nprot = 1", "server.prot", f"{NONE[:15]}; perhaps server.port is meant. musicsvc config show"),
-        ("public_url = 1", "public_url", f"{NONE[:15]}; perhaps server.public_url is meant. musicsvc"),
+        ("[servers]\nport = 1", "servers", f"{NONE[:15]} (did you mean server?). musicsvc config show"),
+        ("[server]\nprot = 1", "server.prot", f"{NONE[:15]} (did you mean server.port?). musicsvc config show"),
+        ("public_url = 1", "public_url", f"{NONE[:15]} (did you mean server.public_url?). musicsvc"),
         (
             "[backups]\nfolder = ''",
             "backups.folder",
@@ -89,7 +89,7 @@ def test_the_settings_file_is_utf_8_with_or_without_a_mark(bare: Run, tmp_path: 
         ("METRICS", "10.0.0.0/8", 'MUSICSVC_METRICS is not valid JSON. Write a table as {"name": "value"}.'),
         ("METRICS__ALLOW", '["x"]', "Setting metrics.allow.0 (MUSICSVC_METRICS__ALLOW): 'x' is not a valid address"),
         ("METRICS", '{"allow": ["x"]}', "Setting metrics.allow.0 (MUSICSVC_METRICS): 'x' is not a valid address"),
-        ("LIMITS__LOCL", "true", "Setting limits.locl (MUSICSVC_LIMITS__LOCL): no such setting; perhaps limits.local"),
+        ("LIMITS__LOCL", "true", "Setting limits.locl (MUSICSVC_LIMITS__LOCL): no such setting (did you mean limits"),
         ("SERVER__PORT", "x", "Setting server.port (MUSICSVC_SERVER__PORT): must be a whole number, not 'x'."),
         ("LOG", "3", "Setting log (MUSICSVC_LOG): must be a table, not 3."),
     ],

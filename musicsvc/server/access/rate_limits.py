@@ -359,7 +359,7 @@ def _message(status: Status) -> str:
         return f"There were too many wrong passwords. {again}"
     plural = "" if limit.amount == 1 else "s"
     limit_text = DESCRIPTIONS[limit.name].format(f"{limit.amount:,}", PER[limit.window // SECOND], s=plural)
-    return f"The limit of {limit_text} is spent. {again}"
+    return f"The limit of {limit_text} is reached. {again}"
 
 
 def _duration(seconds: int) -> str:

@@ -71,12 +71,12 @@ def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, firs
     metrics.counter("musicsvc_immediate_answers", text, lambda: first_steps.answered)
     text = "Memory of the rows of pages, which is a part of that of the response cache."
     metrics.gauge("musicsvc_row_cache_bytes", text, lambda: cache.fragments.size)
-    text = "Memory of parsed heads of requests, about."
+    text = "Approximate memory of parsed heads of requests."
     metrics.gauge("musicsvc_head_cache_bytes", text, lambda: first_steps.size)
 
 
 def add_caches(metrics: Metrics, authenticator: Authenticator, pictures: Drawings, reports: Drawings) -> None:
-    metrics.gauge("musicsvc_token_cache_bytes", "Memory of tokens, about.", lambda: authenticator.size)
+    metrics.gauge("musicsvc_token_cache_bytes", "Approximate memory of cached tokens.", lambda: authenticator.size)
     metrics.gauge("musicsvc_picture_cache_bytes", "Memory of drawn pictures.", lambda: pictures.size)
     metrics.gauge("musicsvc_report_cache_bytes", "Memory of shared reports.", lambda: reports.size)
 
@@ -135,11 +135,17 @@ def add_store(metrics: Metrics, store: Store) -> None:
 
 def _add_database_connections(metrics: Metrics, use: ConnectionUse) -> None:
     metrics.gauge("musicsvc_database_connections", "Open connections to PostgreSQL.", lambda: use.open)
-    metrics.gauge("musicsvc_database_connections_in_use", "Those that a unit of work uses.", lambda: use.in_use)
-    metrics.gauge("musicsvc_database_connections_budget", "The most connections to PostgreSQL.", lambda: use.budget)
+    metrics.gauge(
+        "musicsvc_database_connections_in_use",
+        "Connections to PostgreSQL that a unit of work uses.",
+        lambda: use.in_use,
+    )
+    metrics.gauge(
+        "musicsvc_database_connections_budget", "The maximum number of connections to PostgreSQL.", lambda: use.budget
+    )
     text = "Units of work that waited for a connection to PostgreSQL."
     metrics.counter("musicsvc_database_connection_waits", text, lambda: use.waits)
-    text = "Time that they waited for a connection."
+    text = "Time that units of work waited for a connection to PostgreSQL."
     metrics.counter("musicsvc_database_connection_wait_seconds", text, lambda: use.wait_seconds)
 
 

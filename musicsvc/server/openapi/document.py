@@ -37,7 +37,7 @@ and a name needs a visible character. Integers are JSON integers; ids range from
 **Queries**: write integers in plain digits and each parameter once.
 
 **Unknown** parameters of the query and fields of the body have no effect; `X-Ignored: query.perpage, body.bio` names
-the first ten of them. With `Prefer: handling=strict` they are errors: 422, and nothing is done. Then the answer has
+the first ten of them. With `Prefer: handling=strict` they are errors: 422, and nothing is done. Then the response has
 `Preference-Applied: handling=strict`. Every endpoint takes this header.
 
 **Lists** are paged: `page` counts from 1, `perPage` or `per_page` sets the size, 1 to 100, by default 20. Past the
@@ -46,9 +46,9 @@ last page `data` is empty. `Link` has the next and the previous page.
 **Deprecated** endpoints say in `Deprecation` since when, in `Sunset` when they end, and in `Link` with
 `rel="deprecation"` what to use instead.
 
-**Answers** are JSON. Times are in UTC, as `2026-01-31T12:00:00.000000Z`; track lengths are in milliseconds. Every key
+**Responses** are JSON. Times are in UTC, as `2026-01-31T12:00:00.000000Z`; track lengths are in milliseconds. Every key
 is always present, with null for a missing value. A 200 to a GET has an `ETag`; send it in `If-None-Match` to get a 304
-without a body if nothing changed. HEAD is answered as GET, without a body. Every answer has an `X-Request-Id`, taken
+without a body if nothing changed. HEAD is answered as GET, without a body. Every response has an `X-Request-Id`, taken
 from the request if it has up to 128 of the characters `A-Z a-z 0-9 . _ ~ -`; report it with any problem.
 
 **Rate limits**, unless the operator has changed them (`300/minute` is 300 requests in a minute): `token`
@@ -56,12 +56,12 @@ from the request if it has up to 128 of the characters `A-Z a-z 0-9 . _ ~ -`; re
 {LIMITS.registrations} for an address, `exports` {LIMITS.exports} and `cover_art` {LIMITS.cover_art} for a token;
 `sign_in` {LIMITS.sign_in} successful sign-ins for an account, and for a network.
 `RateLimit-Policy` lists the limits of a request, `RateLimit` how many requests remain (`r`) for how many seconds (`t`),
-`X-RateLimit-*` the same of the tightest limit. Beyond a limit the answer is 429, which counts towards no limit: wait
+`X-RateLimit-*` the same of the tightest limit. Beyond a limit the response is 429, which counts toward no limit: wait
 the seconds in `Retry-After`. A 503 with `Retry-After` means that there is no capacity at the moment; it does not count
-either. One that says that others wait counts towards `exports` or `cover_art`: you had as many requests under way as
+either. One that says that others wait counts toward `exports` or `cover_art`: you had as many requests under way as
 you may while others wait.
 
-**HTTPS**: answers over TLS carry `Strict-Transport-Security`.
+**HTTPS**: responses over TLS carry `Strict-Transport-Security`.
 
 **Errors** have one of three bodies:
 
@@ -79,7 +79,7 @@ another account is 403, or 404 if it is private. Any path can also answer 405 to
 Malformed HTTP, a late head and a large one get the first body on every path.
 
 **Tokens** belong to servers and programs, not into the code of a web page, where every visitor can read them: without
-one, such code gets the public fields. In the last 14 days of a token, every answer to it carries `Token-Expires-At`.
+one, such code gets the public fields. In the last 14 days of a token, every response to it carries `Token-Expires-At`.
 
 Endpoints with `x-addition: true` go beyond the original specification of the API.
 """

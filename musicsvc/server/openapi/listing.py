@@ -11,7 +11,7 @@ from musicsvc.server.routes.table import ROUTES
 HEAD = """# Endpoints
 
 Generated from the table of endpoints by `python -m musicsvc.server.openapi.listing > docs/endpoints.md`; a test
-compares the two. Bodies, answers and errors are in the OpenAPI document: `/api/v1/openapi.json`, readable at `/docs`.
+compares the two. Bodies, responses and errors are in the OpenAPI document: `/api/v1/openapi.json`, readable at `/docs`.
 
 Callers: *all*, without a token; *public*, without a token the public fields only; *token*, an account with API access;
 *account*, a token whose account may have none; of pages, which are for browsers and no part of the API, *signed in* and
@@ -54,7 +54,7 @@ def llms(root: str) -> bytes:
         "# musicsvc",
         "\n> A music catalog, playlist and creator-analytics API.",
         "\n## Documents\n",
-        f"- [OpenAPI document]({root}{V1}/openapi.json): every endpoint, its parameters and answers",
+        f"- [OpenAPI document]({root}{V1}/openapi.json): every endpoint, its parameters and responses",
         f"- [Documentation]({root}/docs): the same as a page",
         f"\n## Tools\n\nCalled by the Model Context Protocol with a token: POST {root}{TOOLS}\n",
         *(f"- {name}: {each['description']}" for name, each in tools().items()),

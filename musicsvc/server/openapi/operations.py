@@ -17,7 +17,7 @@ KEY_PARAMETER: JSON = {
     "in": "header",
     "required": False,
     "description": "A name of your choice for this request. The same request with the same key within 24 hours is"
-    " not executed again: it gets the first answer, if that was successful and has at most 64 KiB.",
+    " not executed again: it gets the first response, if that was successful and has at most 64 KiB.",
     "schema": {"type": "string", "pattern": '^("[!-~]{1,64}"|[!#-~][!-~]{0,63})$'},
 }
 
@@ -36,7 +36,7 @@ def _of_path(route: Route, name: str) -> JSON:
         "name": name,
         "in": "path",
         "required": True,
-        "description": f"The id of the {noun}.",
+        "description": f"The id of the {noun.replace('-', ' ')}.",
         "schema": {"type": "integer", "minimum": 1, "maximum": MAX_ID},
         "example": given or 1,
     }
@@ -58,7 +58,7 @@ def of_query(query: type[Query]) -> Iterator[JSON]:
 def _other_name(name: str, first: str, schema: JSON, *, needed: bool) -> JSON:
     """Describe the deprecated parameter `name`, an alias of `first`. `needed`: a request must have one of the two."""
     bounds = {key: value for key, value in schema.items() if key != "examples"}
-    rule = f"Another name of `{first}`; give {'one' if needed else 'at most one'} of the two."
+    rule = f"Another name for `{first}`; give {'one' if needed else 'at most one'} of the two."
     return _in_query(name, {**bounds, "description": rule}) | {"deprecated": True}
 
 
@@ -81,7 +81,7 @@ SECURITY: dict[Access, list[JSON]] = {
 }
 CALLERS = {
     Access.OPEN: "Needs no token.",
-    Access.PUBLIC: "Without a token the answer has the public fields only.",
+    Access.PUBLIC: "Without a token the response has the public fields only.",
     Access.TOKEN: "Needs a token.",
     Access.ACCOUNT: "Needs a token; its account needs no API access.",
 }

@@ -36,17 +36,17 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
     ),
     "Deprecation": ("Since when the endpoint is deprecated, in seconds since 1970.", TEXT | {"pattern": "^@[0-9]+$"}),
     "Sunset": ("When the endpoint ends, as an HTTP date.", TEXT),
-    "Cache-Control": ("Whether the answer may be cached and revalidated by its `ETag`.", TEXT),
-    "Vary": ("The request headers that the answer depends on.", TEXT),
+    "Cache-Control": ("Whether the response may be cached and revalidated by its `ETag`.", TEXT),
+    "Vary": ("The request headers that the response depends on.", TEXT),
     "WWW-Authenticate": (
         '`Bearer`; for a token also `error="invalid_token"` and `error_description`: expired, revoked or unknown.',
         TEXT | {"pattern": '^Bearer( error="invalid_token", error_description="(unknown|expired|revoked)")?$'},
     ),
     IGNORED: (
-        "What the request had in vain: unknown parameters of the query and fields of the body, the first ten.",
+        "Unknown query parameters and body fields of the request, which had no effect; the first ten.",
         TEXT | {"examples": ["query.perpage, body.bio"]},
     ),
-    REPLAYED: ("`true` on the answer to the same request before.", TEXT | {"const": "true"}),
+    REPLAYED: ("`true` on the first response to a request, sent again.", TEXT | {"const": "true"}),
     APPLIED: ("`handling=strict` if the request has this preference.", TEXT | {"const": "handling=strict"}),
     EXPIRY_HEADER: ("When the token expires; sent in its last 14 days.", TEXT | {"format": "date-time"}),
     "Retry-After": ("Seconds to wait before the next try.", COUNT),
@@ -118,7 +118,7 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
     ("Invalid fields or parameters; `errors` names them all.", words.Invalid({"name": REQUIRED})),
     (
         "A rate limit is exceeded; the message names it.",
-        words.TooMany("The limit of 300 requests a minute for this token is spent. Try again in 12 seconds.", 12),
+        words.TooMany("The limit of 300 requests a minute for this token is reached. Try again in 12 seconds.", 12),
     ),
     (
         "An internal error.",

@@ -198,7 +198,7 @@ class Dispatcher:
     async def _exhausted(self, exchange: Exchange) -> Reply:
         """Return the response to a request for which memory did not suffice. It counts toward no rate limit."""
         call, failure = exchange.call, Overloaded("There is not enough memory for this. Try again in a second.")
-        self._warning.warn("answering requests with 503: memory does not suffice")
+        self._warning.warn("answering requests with 503: out of memory")
         call.refused_by = BUSY
         await self._authenticator.limiter.uncount(call)
         return await self._refusal(exchange, failure)

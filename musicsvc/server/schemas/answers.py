@@ -74,5 +74,5 @@ class Paged(Success, Generic[T]):
 def one(key: str, schema: type[Answer]) -> type[Success]:
     """Return the schema of a response with one object under its noun."""
     field: dict[str, Any] = {key: (schema, ...)}
-    text = f"A response with one {key}."
+    text = f"A response with one {key.replace('_', ' ')}."
     return create_model(f"One{schema.__name__}", __base__=Success, __module__=__name__, __doc__=text, **field)

@@ -7,7 +7,7 @@ import regex
 from musicsvc.wording import LONGEST_NAME
 
 LOCAL_LENGTH = 64
-INVALID = "The email must be a valid email address."
+INVALID = "The e-mail must be a valid e-mail address."
 _ATOM = r"(?:[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]|[^\x00-\x7f\p{C}\p{Z}])+"
 _LOCAL = regex.compile(rf"(?!\p{{M}}){_ATOM}(?:\.{_ATOM})*")  # RFC 5322 dot-atom, RFC 6532 for the rest of Unicode
 _LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
@@ -31,10 +31,10 @@ def problem(email: str) -> str | None:
     """Return an error message if the e-mail's syntax is invalid, else None. Reserved domains like `.test` are valid."""
     email = email.strip()
     if len(email) > LONGEST_NAME:
-        return f"The email must not be longer than {LONGEST_NAME} characters."
+        return f"The e-mail must not be longer than {LONGEST_NAME} characters."
     local, _, domain = email.rpartition("@")
     if max(len(local), len(_fold(local))) > LOCAL_LENGTH:
-        return f"The part of the email before the @ must not be longer than {LOCAL_LENGTH} characters."
+        return f"The part of the e-mail before the @ must not be longer than {LOCAL_LENGTH} characters."
     valid = _LOCAL.fullmatch(local) and _LOCAL.fullmatch(_fold(local)) and _DOMAIN.fullmatch(_ascii_domain(domain))
     return None if valid else INVALID
 

@@ -60,7 +60,7 @@ def check(password: str, *, email: str, hosted: bool) -> str | None:
     if not SHORTEST <= len(password) <= LONGEST or len(normal) < SHORTEST:
         return f"The password must have {SHORTEST} to {LONGEST} characters."
     if email_addresses.normalize(password) == email_addresses.normalize(email):
-        return "The password must not be the email."
+        return "The password must not be the e-mail."
     if hosted and normal.casefold() in _commonest():
         return "The password is one of the most common ones. Choose another."
     return None

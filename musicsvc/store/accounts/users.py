@@ -15,7 +15,7 @@ from musicsvc.wording import name_problem
 Purpose = Literal["music", "program"]
 NAME_LENGTH = 100
 NO_ACCOUNT = "There is no account {}."
-TAKEN = "The email has already been taken."
+TAKEN = "The e-mail has already been taken."
 
 
 def create(
@@ -229,7 +229,7 @@ def _check_suspender(admin_id: int, user_id: int) -> None:
     # The lock keeps two administrators from suspending each other, or one the other that ends its right, at one time.
     for account in lock_rows(User.select().where(User.id.in_([admin_id, user_id])).order_by(User.id)):
         if account.id == admin_id and (account.suspended_at is not None or not account.admin):
-            raise Conflict("Your own account is suspended, or no administrator any more.")
+            raise Conflict("Your own account is suspended, or no longer an administrator.")
 
 
 def reinstate(user: User, *, now: int, actor: Actor = "cli") -> None:

@@ -23,7 +23,7 @@ MOST = 1000
 NOUNS: dict[int, Literal["track", "album", "artist"]] = {1: "track", 2: "album", 3: "artist"}
 CURSOR = struct.Struct(">8sQ")
 UNKNOWN = (
-    "Is no cursor of this database: it is malformed or of another database, or an older state was restored since. Begin"
+    "Is not a valid cursor: it is malformed or of another database, or an older state was restored since. Begin"
     " again without since: take a cursor, then read the lists."
 )
 # The comment names the tables that the triggers follow, so that cached responses end when these change.

@@ -94,7 +94,7 @@ def ask(sender: User, note: str | None, *, now: int) -> None:
     """Ask the administrators to take all artists of an account. Raises Conflict if it has asked already."""
     lock_rows(User.select(User.id).where(User.id == sender.id)).first()
     if ArtistOffer.select().where(ArtistOffer.user == sender.id, ArtistOffer.email.is_null()).exists():
-        raise Conflict("You have asked already. An administrator answers.")
+        raise Conflict("You have already asked. An administrator decides.")
     _insert(sender, (), now, note=note)
 
 

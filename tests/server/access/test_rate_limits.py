@@ -112,7 +112,7 @@ async def test_a_spent_limit_is_named_with_the_time_to_come_back(store: Store, c
             assert (await client.get(path)).status in {200, 404}
             clock.seconds += 16
         refused = await client.get("albums")
-        message = "The limit of 3 requests a minute for this token is spent. Try again in 12 seconds."
+        message = "The limit of 3 requests a minute for this token is reached. Try again in 12 seconds."
         assert (refused.status, refused.headers["Retry-After"]) == (429, "12")
         assert refused.json == {"status": "error", "message": message, "errors": {}}
         assert told(refused)["RateLimit"] == '"token";r=0;t=12'
@@ -129,12 +129,13 @@ async def test_a_spent_limit_is_named_with_the_time_to_come_back(store: Store, c
         again = await anonymous.post("auth/register", NEWCOMER)
         assert again.headers["Retry-After"] == "3599"
         assert again.json["message"] == (
-            "The limit of 1 registration an hour for your address is spent. Try again in 60 minutes."
+            "The limit of 1 registration an hour for your address is reached. Try again in 60 minutes."
         )
         assert (await anonymous.get("albums")).status == 200
         spent = await anonymous.get("albums")
         assert spent.json["message"] == (
-            "The limit of 1 request a second without a valid token, for your address, is spent. Try again in 1 second."
+            "The limit of 1 request a second without a valid token, for your address, is reached."
+            " Try again in 1 second."
         )
     # Calls of one moment are logged in any order.
     assert [entry.status for entry in logged(store) if entry.retry_after == 12] == [429, 429]
@@ -177,13 +178,13 @@ async def test_a_refusal_by_an_endpoint_limit_does_not_count_for_the_token(store
         answers = [await client.post(f"{INSIGHTS}/export/{kind}") for kind in kinds]
         assert [answer.status for answer in answers] == [200, 429, 429, 429]
         assert [left(answer) for answer in answers] == [{"token": 299, "exports": 0}] * 4
-        assert "The limit of 1 export an hour for this token is spent." in answers[1].json["message"]
+        assert "The limit of 1 export an hour for this token is reached." in answers[1].json["message"]
         cover = [await client.post("cover-art/preview", {}) for _ in range(2)]
         assert [answer.status for answer in cover] == [422, 429]
         assert (
             cover[1]
             .json["message"]
-            .endswith("1 cover-art preview a day for this token is spent. Try again in 24 hours.")
+            .endswith("1 cover-art preview a day for this token is reached. Try again in 24 hours.")
         )
         assert left(await client.get("albums")) == {"token": 297}
 

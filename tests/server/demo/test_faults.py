@@ -37,7 +37,9 @@ BODIES = {
     "409": error("conflict", "The request conflicts with the current state."),
     "413": error("payload_too_large", "The body is larger than 1 MiB."),
     "422": error("validation_failed", "The given data was invalid.", page="Is not valid."),
-    "429": error("rate_limited", "The limit of 300 requests a minute for this token is spent. Try again in 2 seconds."),
+    "429": error(
+        "rate_limited", "The limit of 300 requests a minute for this token is reached. Try again in 2 seconds."
+    ),
     "503": error("unavailable", "The database is not available."),
 }
 

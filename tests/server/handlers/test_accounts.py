@@ -54,4 +54,4 @@ async def test_the_password_is_kept_as_it_was_sent(anonymous: Client, store: Sto
 
 async def test_a_password_is_not_the_email_in_any_spelling(anonymous: Client) -> None:
     status, errors = await _register(anonymous, "eva@exämple.test", "ＥＶＡ@xn--exmple-cua.test")
-    assert (status, errors) == (422, {"password": "The password must not be the email."})
+    assert (status, errors) == (422, {"password": "The password must not be the e-mail."})

@@ -96,7 +96,7 @@ async def test_an_account_is_created_and_gets_links(office: Office) -> None:
     taken = text(await office.act("/admin/accounts", 422, **typed))
     assert "<details open>" in taken
     assert "Please correct the marked field." in taken
-    assert '<small class="error" id="email-error">The email has already been taken.</small>' in taken
+    assert '<small class="error" id="email-error">The e-mail has already been taken.</small>' in taken
     assert f'value="dora@{office.domain}"' in taken
 
     second = link_of(text(await office.act(f"/admin/accounts/{user.id}/password-link", 200)), root)

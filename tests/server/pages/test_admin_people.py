@@ -41,7 +41,7 @@ async def test_an_account_is_edited_and_errors_stand_beside_the_fields(office: O
     await office.act(path.format(ben) + "/edit", email=f"benjamin@{office.domain}", display_name="Benjamin")
     assert (user(office, ben).email, user(office, ben).display_name) == (f"benjamin@{office.domain}", "Benjamin")
     taken = text(await office.act(path.format(ben) + "/edit", 422, email=f"ann@{office.domain}", display_name="B"))
-    assert '<small class="error" id="email-error">The email has already been taken.</small>' in taken
+    assert '<small class="error" id="email-error">The e-mail has already been taken.</small>' in taken
     assert office.events() == [("account.edited", ben, None, "display name and e-mail")]
 
 

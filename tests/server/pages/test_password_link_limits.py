@@ -65,7 +65,7 @@ async def test_an_address_asks_for_20_unknown_links_a_minute_and_none_is_hashed(
         assert (answer.status, answer.headers["RateLimit-Policy"]) == (429, '"password_links";q=20;w=60')
         assert 0 < int(answer.headers["Retry-After"]) <= 60
     shown = await browser.get(UNKNOWN)
-    assert "The limit of 20 unknown links a minute for your address is spent." in text(shown)
+    assert "The limit of 20 unknown links a minute for your address is reached." in text(shown)
     assert hashed == []
     assert (await browser.get(path)).status == 200  # a link that is known does not count and is not refused
     assert (await browser.post(path, {"new_password": NEW})).status == 303

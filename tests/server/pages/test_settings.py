@@ -53,14 +53,14 @@ async def test_a_form_keeps_what_was_typed_and_names_the_errors(shared: Shared, 
     assert "Please correct the marked fields." in page
     assert 'value="taken@new.test" required aria-invalid="true" autofocus aria-describedby="email-error"' in page
     assert re.findall(r'<input id="(\w+)"[^>]* autofocus', page) == ["email", "password"]  # of these, the first gets it
-    assert '<small class="error" id="email-error">The email has already been taken.</small>' in page
+    assert '<small class="error" id="email-error">The e-mail has already been taken.</small>' in page
     assert 'perhaps created a moment ago, <a href="/sign-in">' in page
     assert "The password must have 8 to 128 characters." in page
     assert "short1" not in page
     answer = await browser.post("/register", {"email": "", "password": PASSWORD})
     assert '<small class="error" id="email-error">This field is required.</small>' in text(answer)
     for path in ("/", "/settings", "/register"):
-        assert "The email has already been taken." not in text(await browser.get(path))
+        assert "The e-mail has already been taken." not in text(await browser.get(path))
 
 
 @on_shared_loop

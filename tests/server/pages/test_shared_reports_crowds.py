@@ -228,7 +228,7 @@ async def test_an_address_may_open_so_many_reports_a_minute(store: Store, clock:
         assert [answer.status for answer in answers] == [200, 404, 200, 429]
         assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["2", "1", "0", "0"]
         assert 0 < int(answers[3].headers["Retry-After"]) <= 60
-        assert b"The limit of 3 shared reports a minute for your address is spent." in answers[3].body
+        assert b"The limit of 3 shared reports a minute for your address is reached." in answers[3].body
         assert (await browser.get("/")).status == 200
         browser.move(8)
         assert (await browser.get(links[0])).status == 200

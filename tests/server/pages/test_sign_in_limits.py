@@ -52,7 +52,7 @@ async def test_an_account_and_a_network_have_60_sign_ins_an_hour(limited: Shared
         statuses.append((await browser.sign_in("busy@way.test")).status if number % 3 else (await log_in()).status)
     assert statuses == [200, 303, 303] * 20
     browser.move(33)  # another address has not spent anything
-    spent = "The limit of 60 sign-ins an hour for this account or your network is spent. Try again in 60 minutes."
+    spent = "The limit of 60 sign-ins an hour for this account or your network is reached. Try again in 60 minutes."
     refused, said = await browser.sign_in("busy@way.test"), await log_in()
     assert (refused.status, said.status, said.json["message"]) == (429, 429, spent)
     assert spent in text(refused)
@@ -83,7 +83,7 @@ async def test_an_account_has_300_pages_a_minute_over_all_its_sessions(limited: 
         statuses.append((await browser.get("/")).status)
     assert statuses == [200] * 300 + [429]
     refused = await browser.get("/")
-    assert "The limit of 300 pages a minute for this account is spent." in text(refused)
+    assert "The limit of 300 pages a minute for this account is reached." in text(refused)
     assert refused.headers["RateLimit-Policy"] == '"session";q=300;w=60'
     for cookies in ({}, {"musicsvc": add_session(limited, calm)}):
         browser.cookies = cookies
@@ -106,7 +106,7 @@ async def test_downloads_count_for_their_account_and_not_for_others_at_its_addre
     assert statuses == [200] * 20 + [429]
     browser.move(9)  # another address helps the account nothing
     refused = await download(signed_in[0])
-    assert "The limit of 20 downloads a minute for this account is spent." in text(refused)
+    assert "The limit of 20 downloads a minute for this account is reached." in text(refused)
     assert '"downloads";q=20;w=60' in refused.headers["RateLimit-Policy"]
     assert (await download(add_session(limited, calm))).status == 200
     browser.move(8)

@@ -170,7 +170,7 @@ async def test_a_spent_limit_is_told_in_its_place(shared_spent: Shared, route: R
         if answer.status == 429:
             assert is_error(answer, route, "rate_limited")
             whose = "your address" if name in OF_ADDRESS else "this token"
-            assert re.match(f"The limit of 1 request an hour.* for {whose},? is spent. ", answer.json["message"])
+            assert re.match(f"The limit of 1 request an hour.* for {whose},? is reached. ", answer.json["message"])
             assert 3500 < int(answer.headers["Retry-After"]) <= 3600
     world.do(lambda: api_access.revoke(users.get(world.ids[OWNER]), now=shared_spent.clock.now()))
     answer = await holders[0](route.method, ValidRequest(world, route).path, headers={"X-Forwarded-Proto": "https"})

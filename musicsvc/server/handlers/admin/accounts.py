@@ -154,7 +154,7 @@ def make_admin(subject: User, caller: SessionIdentity, now: int) -> Redirect:
 def end_admin(subject: User, caller: SessionIdentity, now: int) -> Redirect:
     """End the right of an administrator."""
     users.set_admin(subject, admin=False, now=now, actor=Administrator(caller.user_id))
-    return _back(subject, f"{subject.email} is no administrator any more.")
+    return _back(subject, f"{subject.email} is no longer an administrator.")
 
 
 def assign_artists(subject: User, body: AssignForm, caller: SessionIdentity, now: int) -> Redirect:
