@@ -4,16 +4,30 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from peewee import fn
+
 from musicsvc.errors import Forbidden, first
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.accounts.managing import managed_by
-from musicsvc.store.catalog import artists, fields, genres, tracks
+from musicsvc.store.catalog import artists, fields, genres, merged, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import bulk, list_blocks, sql
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    AlbumTag,
+    Artist,
+    DeletedTrack,
+    Genre,
+    Tag,
+    Track,
+    TrackGenre,
+    TrackPlays,
+    TrackTag,
+)
 
 
 @dataclass(slots=True)
@@ -26,6 +40,7 @@ class AlbumRow:
     release_date: str | None
     description: str | None
     created_at: int
+    plays_of_deleted: int  # tracks, which still count
     details: Sequence[Any] = ()  # values of further fields (`fields.groups`)
     artists: Iterable[ArtistRow] = ()
     tracks: Sequence[TrackRow] = ()
@@ -34,11 +49,14 @@ class AlbumRow:
 
     @property
     def plays(self) -> int:
-        """The total number of plays of the album's tracks."""
-        return sum(track.plays for track in self.tracks)
+        """The total number of plays of the album's tracks, as in its figures."""
+        return self.plays_of_deleted + sum(track.plays for track in self.tracks)
 
 
-OWN = columns(AlbumRow, Album)
+DELETED = DeletedTrack.select(fn.COALESCE(fn.SUM(TrackPlays.plays), 0).cast("bigint"))
+DELETED = DELETED.join(TrackPlays, on=(TrackPlays.track == DeletedTrack.track))
+DELETED = DELETED.where(DeletedTrack.kind == merged.ALBUM, DeletedTrack.subject == Album.id)
+OWN = columns(AlbumRow, Album, plays_of_deleted=DELETED)
 COLUMNS = (*OWN, *fields.details("album", Album))
 
 

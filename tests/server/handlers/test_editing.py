@@ -180,6 +180,7 @@ async def test_what_was_deleted_is_unknown_and_its_plays_stay_with_the_rest(repo
             key: before[noun][key] for key in ("plays", "listeners", "growth")
         }
     assert [row["id"] for row in (await reporting.get(paths["album"])).json["data"]["tracks"]] == [tracks[1]]
+    assert (await reporting.get(f"albums/{album}")).json["album"]["plays"] == 2
 
     refused = await reporting.delete(f"artists/{artist}")
     needed = "Clara is the only artist of 1 track and the first artist of 1 album."
