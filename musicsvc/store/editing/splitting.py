@@ -113,6 +113,8 @@ def _load(
     known = [part.id for part in parts if part.id is not None]
     if locking:
         _lock((artist_id, *known))
+        # One may have been handed over until the lock was free.
+        artist, *_ = (_find(number, caller) for number in (artist_id, *known))
     _require_room(artist_id, len(parts), known)
     counted = links.count(ARTIST, artist_id, 0)
     plays = reader.all_time_plays(ARTIST, [artist_id]).get(artist_id, 0)

@@ -10,10 +10,11 @@ from hypothesis import strategies as some
 
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store import opening
+from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import album_sizes, artists, changes, import_lock, tracks
 from musicsvc.store.dashboards import report_links
-from musicsvc.store.editing import deletions, notices, splitting
+from musicsvc.store.editing import assignments, deletions, notices, splitting
 from musicsvc.store.editing.splitting import Part, Split
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, SecurityEvent, Track, TrackArtist
@@ -244,6 +245,18 @@ def test_only_who_manages_all_or_an_administrator_splits_and_managers_learn_of_i
     assert {each[1:3] for each in found[1:]} == {(fans[0].user_id, None), (fans[1].user_id, fans[0].user_id)}
     (notice,) = store.read(lambda: notices.latest(fans[1].user_id, now=NOW)).result()
     assert (notice.verb, notice.about) == ("split", "Artist 2 (artist 2) into Ann (artist 4) and Zoe (artist 7)")
+
+
+@pytest.mark.only_on("postgres")
+def test_who_hands_over_an_artist_does_not_split_it_after_that(store: Store, fans: list[Identity]) -> None:
+    artist = store.write(lambda: Artist.create(name="Ann & Bob", manager=fans[0].user_id, created_at=NOW).id).result()
+
+    def hand_over() -> None:
+        assignments.assign(artist, users.get(fans[1].user_id), now=NOW)
+
+    attempt = partial(splitting.split, artist, ["Ann", "Bob"], caller=fans[0], now=NOW, actor="page")
+    with pytest.raises(Forbidden, match=f"You do not manage artist {artist}."):
+        require_wait(store, hand_over, attempt)
 
 
 @pytest.mark.usefixtures("fans")
