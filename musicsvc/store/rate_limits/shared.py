@@ -27,7 +27,7 @@ SELECT_OLDEST = "SELECT key, ends FROM quota ORDER BY ends LIMIT ?"
 NUMBER = "SELECT count(*) FROM quota"
 
 LASTS = SECOND  # at most; not beyond the window in which its requests were counted
-MOST, SHARE, SINGLE = 64, 20, 100  # requests; part of what remains; the last ones of a limit, counted one by one
+MOST, SHARE, SINGLE = 256, 20, 100  # requests; part of what remains; the last ones of a limit, counted one by one
 
 
 class SharedHitCounter(HitCounter):
@@ -156,6 +156,7 @@ class Leases:
         """Keep what was counted at the time `now`. The first `requests` are used."""
         for number, ((hit, *others), (status, *_)) in enumerate(counted):
             if status.allowed and not others:
-                lease = self._leases.setdefault(hit.key, Lease(hit, now, now + min(LASTS, status.wait), []))
+                if (lease := self._leases.get(hit.key)) is None:
+                    lease = self._leases[hit.key] = Lease(hit, now, now + min(LASTS, status.wait), [])
                 lease.statuses.append(status)
                 lease.used += number < requests

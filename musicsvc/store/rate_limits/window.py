@@ -95,7 +95,8 @@ class MemoryHitCounter(HitCounter):
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         now = self._clock()
-        if len(hits) == 1 and (plain := self._count_plain(hits[0], now)) is not None:
+        if len(hits) == 1 and (plain := _take_plain(self._counts, hits[0], now)) is not None:
+            self._counts.move_to_end(hits[0].key)
             return [plain]
         statuses = take(self._counts, hits, now)
         if all(status.allowed for status in statuses):
@@ -104,20 +105,6 @@ class MemoryHitCounter(HitCounter):
             while len(self._counts) > self._max_keys:
                 self._counts.popitem(last=False)
         return statuses
-
-    def _count_plain(self, hit: Hit, now: int) -> Status | None:
-        """Count the commonest request in a third of the time: in a current window, no request before it, room left."""
-        limit, key, counts = hit.limit, hit.key, self._counts
-        stored = counts.get(key)
-        if stored is None:
-            return None
-        (began, current, previous), ends = stored
-        left, wait = limit.amount - current - 1, began + limit.window - now
-        if previous or left < 1 or not 0 < wait <= limit.window:
-            return None
-        counts[key] = new_tuple(Count, (began, current + 1, 0)), ends
-        counts.move_to_end(key)
-        return new_tuple(Status, (limit, True, left, wait, began))
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         for hit in hits:
@@ -130,6 +117,8 @@ class MemoryHitCounter(HitCounter):
 
 def take(counts: Counts, hits: Sequence[Hit], now: int) -> list[Status]:
     """Count a request in `counts` against all limits of `hits`, or none if one rejects it."""
+    if len(hits) == 1 and (plain := _take_plain(counts, hits[0], now)) is not None:
+        return [plain]
     new = Count(now, 0, 0), 0
     found = [(limit := hit.limit, key := hit.key, advance(limit, counts.get(key, new)[0], now)) for hit in hits]
     allowed = [is_allowed(limit, count, now) for limit, _, count in found]
@@ -140,6 +129,20 @@ def take(counts: Counts, hits: Sequence[Hit], now: int) -> list[Status]:
     return [
         status(limit, count, now, allowed=accepted) for (limit, _, count), accepted in zip(found, allowed, strict=True)
     ]
+
+
+def _take_plain(counts: Counts, hit: Hit, now: int) -> Status | None:
+    """Count the commonest request in a third of the time: in a current window, no request before it, room left."""
+    limit, key = hit.limit, hit.key
+    stored = counts.get(key)
+    if stored is None:
+        return None
+    (began, current, previous), ends = stored
+    left, wait = limit.amount - current - 1, began + limit.window - now
+    if previous or left < 1 or not 0 < wait <= limit.window:
+        return None
+    counts[key] = new_tuple(Count, (began, current + 1, 0)), ends
+    return new_tuple(Status, (limit, True, left, wait, began))
 
 
 def give_back(counts: Counts, hit: Hit, number: int = 1, began: int | None = None) -> None:
