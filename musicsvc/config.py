@@ -285,12 +285,12 @@ def unknown_variables() -> list[str]:
     return config_faults.unknown_variables(_names())
 
 
-def file_of(config: Path | None = None) -> Path:
+def file_of(config: Path | None) -> Path:
     """Return `config` if given, else the default path of the settings file. The file may not exist."""
     return config or Path(data_dir() or _default_data_dir()) / "config.toml"
 
 
-def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
+def origins(settings: Settings, config: Path | None) -> dict[str, str]:
     """Map the dotted name of each setting to its source: a variable, the settings file, or `default`."""
     file = file_of(config)
     written = _read_toml(file, required=config is not None)

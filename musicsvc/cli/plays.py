@@ -160,7 +160,9 @@ def withdraw(session: Session, email: Email = "", since: Since = None, track: Tr
         if not session.json:
             _show(session, summary)
         session.echo(f"{email} reported {about}.")
-        _explain_pruned(session, summary)
+        if summary.kept_from:
+            gone = f"Plays before {to_date(summary.kept_from)} cannot be withdrawn"
+            session.echo(f"{gone}: only their counts are kept, not the plays themselves.")
         if asking:
             typer.confirm(f"Delete {quantity(summary.plays, 'play')}?", abort=True, err=True)
         with progress.bar(session, "plays") as on_progress:
@@ -184,12 +186,6 @@ def _show(session: Session, summary: account_plays.ReportsSummary) -> None:
         output.print_table(session, rows, ("track_id", "track", "plays"))
         if len(summary.tracks) > SHOWN_TRACKS:
             session.echo(f"… and {quantity(len(summary.tracks) - SHOWN_TRACKS, 'more track', 'more tracks')}.")
-
-
-def _explain_pruned(session: Session, summary: account_plays.ReportsSummary) -> None:
-    if summary.kept_from:
-        first = to_date(summary.kept_from)
-        session.echo(f"Plays before {first} cannot be withdrawn: only their counts are kept, not the plays themselves.")
 
 
 def _to_json(summary: account_plays.ReportsSummary) -> dict[str, Any]:

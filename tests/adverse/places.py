@@ -57,7 +57,7 @@ from musicsvc.store.playlists import invites
 from musicsvc.store.plays import periods
 
 FIELD = 8_190  # characters of a header or a target
-BODY, ON_LOOP = bodies.MAX_BODY, bodies.SMALL
+BODY, ON_LOOP = Body.most_bytes, bodies.SMALL
 ROW, CELL = 2**20, csv.field_size_limit()
 NAME, PARAGRAPH, HEADING = 255, 10_000, 255
 NOW = clock.parse("2026-10-15T12:00:00Z")

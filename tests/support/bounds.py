@@ -51,7 +51,7 @@ CONSTANTS = {
     "shared_timeout": "store.engine.sqlite.file_locks.SHARED_TIMEOUT",
     "quick_check_bytes": "store.engine.sqlite.files.QUICK_CHECK_BYTES",
     "commit_group": "store.engine.sqlite.group_commit.GROUP",
-    "busy_seconds": "store.engine.sqlite.store.BUSY_SECONDS",
+    "busy_seconds": "store.engine.sqlite.group_commit.BUSY_SECONDS",
     "largest_document": "store.importing.files.histories.documents.LARGEST",
     "longest_line": "store.importing.files.lines.LONGEST_ROW",
     "longest_row": "store.importing.files.quoting.LONGEST_ROW",

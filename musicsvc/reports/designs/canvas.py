@@ -85,7 +85,7 @@ def gradient(name: str, *colours: str, slope: Point = (0, 1)) -> str:
     )
 
 
-def glow(name: str, colour: str, *, strength: float = 1) -> str:
+def glow(name: str, colour: str, *, strength: float) -> str:
     """Return an SVG radial gradient that fades out from its centre, used as `url(#name)`."""
     stops = "".join(
         f'<stop offset="{place / 8}" stop-color="{colour}" stop-opacity="{strength * (1 - place / 8) ** 2:.3f}"/>'

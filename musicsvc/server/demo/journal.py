@@ -114,7 +114,7 @@ class Journal:
             self._entries.append(entry)
         self._ended(entry, contents)
 
-    def list(self, since: int = 0) -> Sequence[Entry]:
+    def list(self, since: int) -> Sequence[Entry]:
         """Return the entries with a higher number than `since`, newest first."""
         with self._lock:
             return [*takewhile(lambda entry: entry.number > since, reversed(self._entries))]

@@ -29,7 +29,7 @@ from musicsvc.server.metrics.multiprocess import SharedMetrics
 class WorkerProcessCollector(Collector):
     """Collects metrics of each worker process, such as its memory. The names of the metrics begin with `process_`."""
 
-    def __init__(self, pids: Callable[[], Mapping[str, str]] | None = None) -> None:
+    def __init__(self, pids: Callable[[], Mapping[str, str]] | None) -> None:
         """`pids`: returns the process ids by worker number. By default, this process is worker 0, the only one."""
         self._pids = pids or (lambda: {"0": "self"})
 

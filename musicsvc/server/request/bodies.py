@@ -20,7 +20,6 @@ from musicsvc.server.schemas.reading import ParsedBody, parse_body
 
 TOO_LARGE = "The body is larger than {} MiB."
 BAD_FRAMING = "The body has invalid HTTP framing."
-MAX_BODY = Body.most_bytes
 MIB = 1024 * 1024
 MAX_CHUNKS = 2048
 PROMPT_ARRIVALS = 64  # pieces of a body that are read as soon as they arrive

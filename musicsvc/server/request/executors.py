@@ -90,7 +90,7 @@ class BoundedExecutor:
         self._waiting: dict[str, deque[Job]] = {}  # by client, in the order of their turns
         self._shared: dict[Hashable, Job] = {}
 
-    async def run(self, work: Callable[[], Any], client: str, key: Hashable = None) -> Any:
+    async def run(self, work: Callable[[], Any], client: str, key: Hashable) -> Any:
         """Call `work` on a thread and return its result. Raises Overloaded or Crowded if there is no place.
 
         Calls with the same `key`, unless it is None, that arrive before its end share its result and its place.

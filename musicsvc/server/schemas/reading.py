@@ -121,7 +121,8 @@ def _validate(schema: type[M], value: Any, context: Mapping[str, Any]) -> tuple[
     except ValidationError as error:
         faults: Errors = {}
         for fault in error.errors(include_url=False):
-            faults.setdefault(_place(fault["loc"]), _message(fault, schema))
+            place = ".".join(shortened(str(part)) for part in fault["loc"]) or "body"
+            faults.setdefault(place, _message(fault, schema))
         return None, faults
 
 
@@ -146,10 +147,6 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) 
     result, faults = check(schema, values, {"now": now})
     errors |= {sent.get(name, name): fault for name, fault in faults.items()}
     return (None if errors else result), errors
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(shortened(str(part)) for part in location) or "body"
 
 
 def shortened(name: str) -> str:

@@ -307,7 +307,7 @@ def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Tok
     return token
 
 
-def revoke_before_access(user: User, *, now: int, actor: Actor = "cli") -> None:
+def revoke_before_access(user: User, *, now: int, actor: Actor) -> None:
     """Revoke the tokens that were created before the account first had API access.
 
     Whoever registered an e-mail may have such a token, and need not be the owner of the e-mail.

@@ -191,7 +191,7 @@ def check(url: str, file: Path | None = None) -> list[str]:
     return [f"activity log: {line}" for line in found]
 
 
-def problems(url: str, file: Path | None = None, *, beside: Store | None = None) -> list[str]:
+def problems(url: str, file: Path | None, *, beside: Store | None = None) -> list[str]:
     """Return the problems of the activity log. `beside`: the open store of the database, whose connections it uses.
 
     Raises Damaged or Outdated if the next start of the server repairs the log, Failure if it cannot be read.

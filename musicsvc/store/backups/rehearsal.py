@@ -50,7 +50,7 @@ class Cost:
     tables: tuple[str, ...] = ()
 
 
-def plan(store: Store, folder: Path | None = None) -> Plan:
+def plan(store: Store, folder: Path | None) -> Plan:
     """Return what an upgrade would do. Raises Failure if it would be refused."""
     name = describe(store.url)
     have, unfinished = store.read(lambda: (schema.applied(), schema.unfinished(name))).result()

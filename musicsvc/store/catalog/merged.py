@@ -88,7 +88,7 @@ def _artist_names(names: Collection[str]) -> Any:
     return query.where(Merged.kind == ARTIST, Merged.former > 0, Merged.name.in_(names)).order_by(Merged.id)
 
 
-def add(kind: int, former: int, into: int, values: dict[str, Any], artists: Collection[int] = ()) -> None:
+def add(kind: int, former: int, into: int, values: dict[str, Any], artists: Collection[int]) -> None:
     """Record that a row was merged into another. Its names and codes, and those that led to it, lead to the other.
 
     `values`: its name and its codes. `artists`: the artists of a track, or the first artist of an album. With `former`

@@ -109,8 +109,8 @@ def build(
     user_id: int,
     now: int,
     *,
-    zone: str = IN_UTC,
-    interval: Interval | None = None,
+    zone: str,
+    interval: Interval | None,
 ) -> Dashboard:
     """Return the figures that the page shows to an account, with links to other pages that the account may see.
 

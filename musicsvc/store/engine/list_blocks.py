@@ -83,7 +83,7 @@ class LongList:
     keys: str = "id, 0"
     descending: bool | None = True
 
-    def total(self, owner: object = 0) -> int:
+    def total(self, owner: object) -> int:
         """Return the number of rows in the list of the track, account, etc. with the id `owner`."""
         ((total,),) = fetch(TOTAL.format(list=self), owner, owner)
         return int(total)

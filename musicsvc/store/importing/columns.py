@@ -136,7 +136,7 @@ class Columns:
     def __init__(
         self,
         fields: Mapping[str, Field],
-        pairs: Iterable[str] = (),
+        pairs: Iterable[str],
         synonyms: Mapping[str, str] | None = None,
         date_format: str | None = None,
         divide: Iterable[str] = (),

@@ -42,10 +42,10 @@ def heard(
     artist: str,
     title: str,
     *,
-    release: str | None = None,
-    isrc: str | None = None,
-    mbid: str | None = None,
-    player: str | None = None,
+    release: str | None,
+    isrc: str | None,
+    mbid: str | None,
+    player: str | None,
 ) -> Listen:
     """Return a listen with codes and the player's name in the forms that are stored. Wrong codes are left out."""
     code = isrc and as_isrc(isrc.replace("-", "").replace(" ", ""))

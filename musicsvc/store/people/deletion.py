@@ -82,7 +82,7 @@ def describe(belongings: dict[str, int]) -> str:
     return ", ".join(quantity(count, noun) for noun, count in belongings.items())
 
 
-def check(user: User, *, without_artists: bool = False) -> None:
+def check(user: User, *, without_artists: bool) -> None:
     """Raise Conflict if the account cannot be deleted. `without_artists`: others get its artists, or they go, too."""
     users.require_other_administrator(user)
     if not without_artists:

@@ -55,7 +55,7 @@ def too_old(name: str, have: History) -> str | None:
     return f"{name} was written before version 0.1.0 and cannot be upgraded: {BEGIN_ANEW}"
 
 
-def too_new(name: str, have: History, folder: Path | None = None) -> str | None:
+def too_new(name: str, have: History, folder: Path | None) -> str | None:
     """Return an error message, beginning with `name`, if no program as old as this one may use the schema."""
     needed = oldest_program(have)
     if not unknown(have, folder) or release(needed) <= release(musicsvc.__version__):

@@ -65,7 +65,7 @@ def unfinished_copy() -> str | None:
     return str(current().execute_sql(f"SELECT source FROM {UNFINISHED}").fetchone()[0])  # noqa: S608 - a constant
 
 
-def outdated(name: str = "The database", folder: Path | None = None) -> str | None:
+def outdated(name: str, folder: Path | None = None) -> str | None:
     """Return an error message, beginning with `name`, if the schema of the current database is of another version."""
     have = applied()
     if not have:

@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from musicsvc.server.request import bodies
+from musicsvc.server.schemas.fields import Body
 from tests.support import malformed_requests
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import chunked, connected, request
@@ -41,7 +41,7 @@ async def test_http_1_0_is_answered_and_closed(member: Client) -> None:
 
 
 async def test_a_body_may_have_1_mib_to_the_byte(member: Client) -> None:
-    for size, status in ((bodies.MAX_BODY, 201), (bodies.MAX_BODY + 1, 413)):
+    for size, status in ((Body.most_bytes, 201), (Body.most_bytes + 1, 413)):
         body = SOUND + b" " * (size - len(SOUND))
         for headers, framed in (
             ([], body),

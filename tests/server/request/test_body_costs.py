@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.server.request.bodies import MAX_BODY, SMALL
+from musicsvc.server.request.bodies import SMALL
 from musicsvc.server.routes.route import Route
+from musicsvc.server.schemas.fields import Body
 from musicsvc.store.engine.store import Store
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
@@ -35,7 +36,7 @@ def few_objects() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.mark.parametrize("size", [SMALL, MAX_BODY], ids=["small", "large"])
+@pytest.mark.parametrize("size", [SMALL, Body.most_bytes], ids=["small", "large"])
 def test_no_body_costs_more_than_it_may(store: Store, clock: MovableClock, long: bool, size: int) -> None:
     world = World(store, clock, ())
     routes = [route for route in TESTED_ROUTES if route.body is not None]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from musicsvc.store.importing.cells import codes, dates, durations, names, numbers, times, words
-from musicsvc.store.importing.cells.listing import KINDS
 from musicsvc.store.importing.cells.notations import Notation, Parse, PartlyError, Sample
+from tests.support.notation_table import KINDS
 
 FITS = {"date": dates.fit, "time": times.fit, "duration": durations.fit}
 DEFAULTS = {"date": dates.day, "time": times.instant, "duration": durations.milliseconds}

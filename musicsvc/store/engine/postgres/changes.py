@@ -196,7 +196,8 @@ class ChangeWatch:
                     self._asked = None  # it has responded, if only with an error
             else:
                 self._asked = None
-            self._close_connection()
+            with suppress(*ERRORS):
+                self._database.close()
             if self._closing.wait(POLL_SECONDS):
                 break
         if self._marks is not None:
@@ -230,7 +231,3 @@ class ChangeWatch:
         while not (marks := Marks(file)).in_place():
             marks.close()
         return marks
-
-    def _close_connection(self) -> None:
-        with suppress(*ERRORS):
-            self._database.close()

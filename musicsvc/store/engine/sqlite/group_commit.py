@@ -18,7 +18,7 @@ import apsw
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.name_index import index_changed_names
 from musicsvc.store.engine.sql import T, bind, perform
-from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, SqliteDatabase, driver_error, translate
+from musicsvc.store.engine.sqlite.files import BUSY_SECONDS, ERRORS, DiskFault, SqliteDatabase, driver_error, translate
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.sqlite.scrubbing import Scrubbing
 from musicsvc.store.engine.store import CLOSING, Workload
@@ -90,12 +90,11 @@ class GroupWriter:
     def __init__(
         self,
         database: SqliteDatabase,
-        timeout: float,
         reserved: ReservedSpace,
         scrubbing: Scrubbing,
         reopen: Callable[[], None],
     ) -> None:
-        """Start the thread. A queued function waits at most `timeout` seconds for database locks of other processes.
+        """Start the thread. A queued function waits at most BUSY_SECONDS for database locks of other processes.
 
         `reopen`: called while its connection is closed, because SQLite has opened a file read-only.
         """
@@ -104,7 +103,6 @@ class GroupWriter:
         self._reserved = reserved
         self._scrubbing = scrubbing
         self._database = database
-        self._timeout = timeout
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._turns: dict[asyncio.AbstractEventLoop, list[Job]] = {}  # the jobs of the current iteration of each loop
         self._closing_lock = threading.Lock()
@@ -112,20 +110,20 @@ class GroupWriter:
         self._thread = threading.Thread(target=self._run, name="store-write", daemon=True)
         self._thread.start()
 
-    def submit(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
+    def submit(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool) -> Future[T]:
         """Queue `unit` and return its future. Raises Unavailable if the database is closing.
 
         An `urgent` unit may use reserved disk space. `counters_only`: it changes only counters and times of use.
         """
         future: Future[T] = Future()
-        job = Job(unit, time.monotonic() + self._timeout, future, urgent=urgent, counters_only=counters_only)
+        job = Job(unit, time.monotonic() + BUSY_SECONDS, future, urgent=urgent, counters_only=counters_only)
         with self._closing_lock:
             if self._closing:
                 raise Unavailable(CLOSING)
             self._queue.put(job)
         return future
 
-    def submit_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
+    def submit_on_loop(self, unit: Callable[[], T], *, counters_only: bool) -> asyncio.Future[T]:
         """Queue `unit` together with all other units of this iteration of the running event loop, which costs less."""
         loop = asyncio.get_running_loop()
         jobs = self._turns.get(loop)
@@ -137,7 +135,7 @@ class GroupWriter:
         return future
 
     def _end_turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + BUSY_SECONDS
         with self._closing_lock:
             for job in self._turns.pop(loop):
                 job.deadline = deadline

@@ -13,7 +13,7 @@ import apsw
 from musicsvc.errors import Failure, ReadOnly, Unavailable
 from musicsvc.store.engine.sql import T, bind, current, perform
 from musicsvc.store.engine.sqlite import file_locks, files
-from musicsvc.store.engine.sqlite.files import BUSY_SECONDS, SqliteDatabase, close
+from musicsvc.store.engine.sqlite.files import SqliteDatabase, close
 from musicsvc.store.engine.sqlite.group_commit import GroupWriter
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.sqlite.scrubbing import Scrubbing
@@ -59,7 +59,7 @@ class SqliteStore(Store):
         pragmas = WRITER_PRAGMAS | ({"synchronous": "NORMAL"} if log else {})
         database = SqliteDatabase(self.path, pragmas, statements=WRITER_STATEMENTS, log=log)
         self._scrubbing = Scrubbing(self.path)
-        self._writer = GroupWriter(database, BUSY_SECONDS, self._reserved, self._scrubbing, self._reopen)
+        self._writer = GroupWriter(database, self._reserved, self._scrubbing, self._reopen)
         self.workload = self._writer.workload
         self._next_look, self._fault = 0.0, ""  # of health checks
 

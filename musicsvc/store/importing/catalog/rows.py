@@ -111,11 +111,6 @@ class CatalogRow(NamedTuple):
     upc: str | None  # by which the row names its album, without zeros in front; an external id counts more
     album_credits: tuple[str, ...]  # the album's artists; one without external id is found by name and first artist
 
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """The values of the row for the fields in PLAIN."""
-        return {**dict.fromkeys(PLAIN), **self.of_track, **self.of_album}
-
 
 def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     """Validate a row of a catalog file. Raises RefusedError with all faulty fields. `artist`: of a row without one."""

@@ -171,7 +171,7 @@ def _by_first_line(path: Path, encoding: str | None) -> str:
     raise UnclearError(f"The format of {path} is not clear.", f"Set it with --format: one of {', '.join(FORMATS)}.")
 
 
-def first_line(path: Path, encoding: str | None = None) -> str:
+def first_line(path: Path, encoding: str | None) -> str:
     """Return the first line that is not blank, or the beginning of a long one, without leading and trailing spaces.
 
     Raises Failure for many blanks.

@@ -71,7 +71,7 @@ class Process:
         self._open.close()
 
 
-def ask(task: str, path: Path, limits: Limits = NONE, **options: Any) -> Any:
+def ask(task: str, path: Path, limits: Limits, **options: Any) -> Any:
     """Return the first thing that the limited program prints about a file."""
     with closing(Process(task, path, limits, **options)) as process:
         return _first(process.steps(), limits)

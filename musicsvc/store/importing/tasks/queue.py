@@ -144,7 +144,7 @@ def beat(task_id: int, percent: int, run: int | None) -> None:
     ImportTask.update(percent=percent, run=run).where(ImportTask.id == task_id).execute()
 
 
-def may_import(user: User, kind: str, step: str = IMPORT) -> bool:
+def may_import(user: User, kind: str, step: str) -> bool:
     """Return whether the account may import files of this kind. An undo needs no right to report plays."""
     if user.suspended_at is not None:
         return False

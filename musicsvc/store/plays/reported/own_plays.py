@@ -54,7 +54,7 @@ def lock(listener: int) -> None:
 
 
 def select(
-    rows: Mapping[int, PlayRow], listener: int, account: int, known: Collection[bytes] = (), *, daily: int = DAILY
+    rows: Mapping[int, PlayRow], listener: int, account: int, known: Collection[bytes], *, daily: int
 ) -> tuple[dict[int, PlayRow], dict[int, str]]:
     """Return the rows to store, and the reasons to refuse own plays, by their positions. Other rows are repeats.
 

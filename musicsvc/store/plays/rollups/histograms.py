@@ -43,7 +43,7 @@ class Histogram(NamedTuple):
     skipped: list[int]
     without_length: int
 
-    def plus(self, other: Histogram, times: int = 1) -> Histogram:
+    def plus(self, other: Histogram, times: int) -> Histogram:
         """Return the sum of this histogram and `times` the `other` one. `times` may be negative, to subtract it."""
 
         def added(left: list[int], right: list[int]) -> list[int]:
@@ -57,23 +57,13 @@ class Histogram(NamedTuple):
         )
 
     @property
-    def timed(self) -> int:
-        """The number of plays with a duration."""
-        return sum(self.completed) + sum(self.skipped) + self.without_length
-
-    @property
     def completions(self) -> list[int]:
         """The number of plays for each completion in percent. Plays with unknown completion are left out."""
         return [*map(add, self.completed, self.skipped), *self.completed[len(self.skipped) :]]
 
 
-def pack(slot: int, duration_ms: int | None, length: int) -> bytes:
-    """Return a play as bytes. `slot` counts half minutes since 1970; `length` is the track's in milliseconds, or 0."""
-    return bytes(((slot // SLOTS_PER_HOUR + FIRST_HOUR) % HOURS, completion(duration_ms, length)))
-
-
 def completion(duration_ms: int | None, length: int) -> int:
-    """Return the completion code of a play."""
+    """Return the completion code of a play. `length`: the track's in milliseconds, or 0."""
     if duration_ms is None:
         return WITHOUT_DURATION
     if not length:

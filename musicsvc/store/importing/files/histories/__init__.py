@@ -14,7 +14,7 @@ from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.records import NONE, Limits, Reader
 
 
-def is_history(path: Path, form: str | None = None, limits: Limits = NONE, *, mapped: bool = False) -> bool:
+def is_history(path: Path, form: str | None, limits: Limits = NONE, *, mapped: bool) -> bool:
     """Return True if the file is a listening history in another service's format, False if it is a plain table.
 
     If `mapped` is set (the user maps columns to fields), it is a table. Raises Failure if the file cannot be read.

@@ -22,7 +22,7 @@ class Archive(Reader):
     columns = None
 
     def __init__(
-        self, path: Path, folder: Path, open_member: Callable[[Path], Reader | None], largest: int | None = None
+        self, path: Path, folder: Path, open_member: Callable[[Path], Reader | None], largest: int | None
     ) -> None:
         """Open the archive, whose members are unpacked into `folder`. Raises Failure if it is damaged."""
         self._path = path

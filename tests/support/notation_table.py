@@ -1,4 +1,4 @@
-"""All notations by kind of cell, and the table of them in docs/import.md."""
+"""All notations of cells by kind, and the table of them in docs/import.md."""
 
 from collections.abc import Mapping, Sequence
 
