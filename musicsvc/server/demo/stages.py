@@ -7,7 +7,7 @@ demo's own endpoints have none, and a rule concerns only endpoints in the OpenAP
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from email.utils import formatdate
 from functools import partial
 from random import Random
@@ -26,7 +26,7 @@ from musicsvc.server.call import CLIENT_CLOSED, Call, Exchange, Head
 from musicsvc.server.demo import faults
 from musicsvc.server.demo.faults import Break, Dribble, Injection, Refusal, Slow
 from musicsvc.server.demo.recording import GIVEN, Recorder
-from musicsvc.server.demo.rules import SEED, Rules
+from musicsvc.server.demo.rules import SEED
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.peer import PREFER, CrossOrigin
 from musicsvc.server.request.bodies import TOO_LARGE
@@ -49,29 +49,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 FOREIGN = "A page of another site has sent this request. If that is yours, list its origin in server.cors_origins."
 NOTHING = Reply(None, CLIENT_CLOSED)
 NOBODY = Identity(0, "", None, False, True, False, False, 0, "", 0)  # noqa: FBT003 - no account has this id
-
-
-@dataclass
-class Faults:
-    """Finds the fault of a request: that of a header, else that of a rule."""
-
-    rules: Rules
-    random: Random = field(default_factory=lambda: Random(SEED))  # noqa: S311 - reproducible on purpose
-
-    def find(self, request: BaseRequest, head: Head) -> Injection | None:
-        """Return the fault, or None. Raises Invalid if a header names an unknown one."""
-        if head.route.demo:
-            return None
-        name, notation = _of_headers(request)
-        if notation is not None:
-            try:
-                return faults.inject(notation, "header", self.random)
-            except ValueError as error:
-                raise Invalid({name: str(error)}) from None
-        if head.route.docs.undocumented:
-            return None
-        token = head.credentials and token_of(head.credentials)
-        return self.rules.draw(request.method, head.route.path, token)
 
 
 def _of_headers(request: BaseRequest) -> tuple[str, str | None]:
@@ -109,7 +86,7 @@ class Demo:
         """`root`: the root URL of the service."""
         self._stages = stages
         self._state = state
-        self._faults = Faults(state.rules)
+        self._random = Random(SEED)  # noqa: S311 - reproducible on purpose
         self._no_access = settings.access.contact_email, settings.server.base_path + ACCESS_REQUESTS
         self._store = store
         self._clock = clock
@@ -134,7 +111,7 @@ class Demo:
 
     def _admit(self, exchange: Exchange) -> Awaitable[None] | None:
         head, call = exchange.head, exchange.call
-        injection = None if head.route.family is Family.PAGE else self._faults.find(exchange.request, head)
+        injection = None if head.route.family is Family.PAGE else self._find(exchange.request, head)
         if injection is None:
             return self._stages.admit(exchange)
         exchange.given[GIVEN] = injection
@@ -143,6 +120,21 @@ class Demo:
             reason = cast("Literal['expired', 'revoked']", injection.fault.code.removeprefix("401-"))
             return self._authenticator.count(head.route, None, Unauthenticated(reason), call)
         return self._admit_quietly(exchange) if injection.skips_work else self._stages.admit(exchange)
+
+    def _find(self, request: BaseRequest, head: Head) -> Injection | None:
+        """Return the fault of a request: that of a header, else that of a rule. Raises Invalid for an unknown one."""
+        if head.route.demo:
+            return None
+        name, notation = _of_headers(request)
+        if notation is not None:
+            try:
+                return faults.inject(notation, "header", self._random)
+            except ValueError as error:
+                raise Invalid({name: str(error)}) from None
+        if head.route.docs.undocumented:
+            return None
+        token = head.credentials and token_of(head.credentials)
+        return self._state.rules.draw(request.method, head.route.path, token)
 
     async def _admit_quietly(self, exchange: Exchange) -> None:
         """Note the token holder and the rate limits of a request that has its fault even if they refuse it."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, NotFound, existing
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.engine.sql import lock_row
 from musicsvc.store.models import PasswordLink, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
@@ -61,7 +61,7 @@ def use(secret: str, password_hash: str, *, now: int) -> User:
     Revokes the tokens that were created before the account first had API access.
     """
     user = find(secret, now=now)
-    lock_rows(User.select(User.id).where(User.id == user.id)).first()  # first, as other changes of the account do
+    lock_row(User, user.id)  # first, as other changes of the account do
     # Of two requests with the same link, only the one that deletes the row sets the password.
     if not PasswordLink.delete().where(PasswordLink.digest == tokens.digest(secret)).execute():
         raise NotFound(UNKNOWN)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts import users
-from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.engine.sql import lock_row
 from musicsvc.store.models import User
 
 WRONG = "The e-mail or the password is wrong."
@@ -36,7 +36,7 @@ def still_valid(verified: Credentials | None) -> User | None:
     """
     if verified is None:
         return None
-    lock_rows(User.select(User.id).where(User.id == verified.user_id)).first()
+    lock_row(User, verified.user_id)
     return users.get(verified.user_id) if by_id(verified.user_id) == verified else None
 
 

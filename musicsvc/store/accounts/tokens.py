@@ -15,7 +15,7 @@ from musicsvc.errors import Conflict, Forbidden, Invalid, existing, require_vali
 from musicsvc.store.accounts.user_search import newest_models
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
-from musicsvc.store.engine.sql import compiled, lock_rows
+from musicsvc.store.engine.sql import compiled, lock_row
 from musicsvc.store.models import Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
@@ -344,7 +344,7 @@ def regenerate(token_id: int, *, overlap: int = 0, now: int, actor: Actor = "cli
     """
     if not 0 <= overlap <= LONGEST_OVERLAP:
         raise Invalid({"overlap": LONG_OVERLAP})
-    lock_rows(Token.select(Token.id).where(Token.id == token_id)).first()
+    lock_row(Token, token_id)
     token = get(token_id)
     if token.revoked_at is not None:
         raise Conflict(f"Token {token_id} is revoked and cannot be regenerated. Create a new one.")

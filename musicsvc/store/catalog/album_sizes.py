@@ -9,7 +9,7 @@ from peewee import SQL, fn
 
 from musicsvc.errors import Invalid
 from musicsvc.store.catalog import fields
-from musicsvc.store.engine.sql import batches, compiled, lock_rows
+from musicsvc.store.engine.sql import batches, compiled, lock_row
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 
 MOST_TRACKS = 1000
@@ -114,7 +114,7 @@ def of_track(*values: object) -> int:
 
 def lock_album(album_id: int) -> None:
     """Prevent other transactions from adding tracks to the album until this transaction ends."""
-    lock_rows(Album.select(Album.id).where(Album.id == album_id)).first()
+    lock_row(Album, album_id)
 
 
 def require_within_limits(album_id: int, field: str) -> None:

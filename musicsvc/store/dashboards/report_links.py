@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, existing
-from musicsvc.store.engine.sql import compiled, lock_rows
+from musicsvc.store.engine.sql import compiled, lock_row
 from musicsvc.store.insights import export_rows, figures
 from musicsvc.store.models import ReportLink, ReportLinkSubject, User
 from musicsvc.store.plays import history, periods
@@ -86,7 +86,7 @@ def create(
     moving, window = (window, periods.window(window, now)) if isinstance(window, str) else (None, window)
     if window.days > MOST_DAYS:
         raise Invalid({"period": f"A shared report has at most {MOST_DAYS:,} days. Choose a shorter period first."})
-    lock_rows(User.select(User.id).where(User.id == user_id)).first()
+    lock_row(User, user_id)
     ReportLink.delete().where(ReportLink.user == user_id, ReportLink.expires_at <= now).execute()
     if ReportLink.select().where(ReportLink.user == user_id).count() >= MOST:
         raise Conflict(f"You have {MOST} share links, the most that an account can have. End one first.")

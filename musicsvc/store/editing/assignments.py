@@ -9,7 +9,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import artists
 from musicsvc.store.catalog.artists import ArtistRow
-from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.engine.sql import lock_row, lock_rows
 from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, Track, TrackArtist, User
 from musicsvc.store.plays import reattribution, subjects
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -30,7 +30,7 @@ def assign(artist_id: int, user: User, *, now: int, actor: Actor = "cli") -> Art
 
 def lock(artist_id: int) -> ArtistRow:
     """Return an artist, whose manager stays the same until the transaction ends. Raises NotFound."""
-    lock_rows(Artist.select(Artist.id).where(Artist.id == artist_id)).first()
+    lock_row(Artist, artist_id)
     return artists.get(artist_id)
 
 

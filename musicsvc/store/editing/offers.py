@@ -11,7 +11,7 @@ from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, first, requi
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.editing import assignments
-from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.engine.sql import lock_row
 from musicsvc.store.models import Artist, ArtistOffer, ArtistOfferArtist, User
 from musicsvc.store.plays import counting
 from musicsvc.store.security import security_events
@@ -67,7 +67,7 @@ def create(sender: User, email: str, chosen: Collection[int], *, now: int) -> No
         raise Invalid({"email": "This is your own account. Name another one."})
     if len(chosen) > MOST_CHOSEN:
         raise Conflict(f"An offer has at most {MOST_CHOSEN} chosen artists, or all.")
-    lock_rows(User.select(User.id).where(User.id == sender.id)).first()
+    lock_row(User, sender.id)
     if Artist.select().where(managed_by(sender.id), Artist.id.in_(chosen)).count() < len(chosen):
         raise Forbidden("You do not manage all of these artists.")
     ArtistOffer.delete().where(ArtistOffer.expires_at <= now).execute()
@@ -92,7 +92,7 @@ def _chosen(offer_id: int) -> set[int]:
 
 def ask(sender: User, note: str | None, *, now: int) -> None:
     """Ask the administrators to take all artists of an account. Raises Conflict if it has asked already."""
-    lock_rows(User.select(User.id).where(User.id == sender.id)).first()
+    lock_row(User, sender.id)
     if ArtistOffer.select().where(ArtistOffer.user == sender.id, ArtistOffer.email.is_null()).exists():
         raise Conflict("You have already asked. An administrator decides.")
     _insert(sender, (), now, note=note)

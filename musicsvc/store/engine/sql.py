@@ -181,6 +181,11 @@ def lock_rows(query: Any, *, deleting: bool = False) -> Any:
     return query if is_sqlite() else query.for_update("FOR UPDATE" if deleting else "FOR NO KEY UPDATE")
 
 
+def lock_row(table: Any, row_id: int) -> None:
+    """Lock the row with this id as `lock_rows` does, until the transaction ends."""
+    lock_rows(table.select(table.id).where(table.id == row_id)).first()
+
+
 def lock(number: int, *, shared: bool = False) -> None:
     """Acquire PostgreSQL's advisory lock `number` until the transaction ends. Does nothing on SQLite.
 

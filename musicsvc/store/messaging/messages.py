@@ -12,7 +12,7 @@ from musicsvc.store.accounts.user_search import SUMMARY as USER
 from musicsvc.store.accounts.user_search import UserSummary
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
-from musicsvc.store.engine.sql import compiled, lock_rows
+from musicsvc.store.engine.sql import compiled, lock_row
 from musicsvc.store.models import Conversation, Message, Participant, User
 
 
@@ -81,7 +81,7 @@ def create(user_ids: Iterable[int], *, now: int, actor: Identity) -> Conversatio
 def send(conversation_id: int, text: str, *, now: int, actor: Identity) -> MessageRow:
     """Add a message by the actor to the conversation. Raises NotFound unless the actor is a participant."""
     # The lock keeps last_at and the ids of messages in the same order.
-    lock_rows(Conversation.select(Conversation.id).where(Conversation.id == conversation_id)).first()
+    lock_row(Conversation, conversation_id)
     get(conversation_id, actor=actor)
     message = Message.create(conversation=conversation_id, user=actor.user_id, message_text=text, created_at=now)
     Conversation.update(last_at=now).where(Conversation.id == conversation_id).execute()

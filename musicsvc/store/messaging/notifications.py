@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.engine.sql import by_code_point, compiled, lock_rows
+from musicsvc.store.engine.sql import by_code_point, compiled, lock_row
 from musicsvc.store.models import Device, NotificationChoice, User
 
 DIGITS = 16  # of the largest id
@@ -49,7 +49,7 @@ def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bo
 
     Raises Invalid if the account has settings for too many kinds of notifications then.
     """
-    lock_rows(User.select(User.id).where(User.id == user_id)).first()
+    lock_row(User, user_id)
     merged: dict[str, dict[str, bool]] = {}
     for notif_id, channels in selections:
         merged.setdefault(notif_id, {}).update(channels)

@@ -13,7 +13,7 @@ from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.name_index import PLAYLISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import compiled, is_sqlite, lock_rows
+from musicsvc.store.engine.sql import compiled, is_sqlite, lock_row, lock_rows
 from musicsvc.store.models import ImportItem, Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
 UNKNOWN = "There is no such playlist."
@@ -144,7 +144,7 @@ def _owned(user_id: int) -> ListQuery:
 
 def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
     """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls for the actor wait."""
-    lock_rows(User.select(User.id).where(User.id == actor.user_id)).first()
+    lock_row(User, actor.user_id)
     query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
     for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id)).tuples().iterator()]:
         return get(playlist_id)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import existing
-from musicsvc.store.engine.sql import compiled, lock_rows
+from musicsvc.store.engine.sql import compiled, lock_row
 from musicsvc.store.models import Session, User
 
 ID_BYTES = 32
@@ -42,7 +42,7 @@ def create(user: User, *, address: str, agent: str, now: int, instead_of: Sessio
     those that were used until the end of their lifetime are deleted twelve hours later. `address`, `agent`: the
     client's address and User-Agent, shown to the owner.
     """
-    lock_rows(User.select(User.id).where(User.id == user.id)).first()  # one sign-in after the other
+    lock_row(User, user.id)  # one sign-in after the other
     Session.delete().where(Session.last_used_at <= now - IDLE).execute()
     if instead_of is not None:
         end(instead_of.session_id)
