@@ -12,7 +12,7 @@ from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server.demo.scoring.card import Card, Report
-from musicsvc.server.demo.scoring.point import State, Verdict, Violation
+from musicsvc.server.demo.scoring.point import Result, State, Violation
 from musicsvc.server.demo.state import ON_PURPOSE, DemoState
 from musicsvc.server.openapi import document
 from musicsvc.wording import quantity
@@ -66,26 +66,26 @@ class Scoring:
 
 def _lines(report: Report, origin: str) -> Iterator[str]:
     yield (
-        f"Report card: {report.score} %, {report.passed} of {quantity(len(report.verdicts), 'point')} passed,"
+        f"Report card: {report.score} %, {report.passed} of {quantity(len(report.results), 'point')} passed,"
         f" {quantity(report.requests, 'request')}"
     )
     yield from _table(report)
-    for verdict in report.verdicts:
-        if verdict.state is State.FAILED:
-            yield f"{verdict.point.title}: {verdict.point.remedy}"
-            yield from (f"  {line}" for violation in verdict.violations for line in _describe(violation, origin))
-            yield from _left_out(verdict)
-        elif verdict.state is State.UNTESTED:
-            yield f"{verdict.point.title}: not tested. {verdict.point.occasion}"
+    for result in report.results:
+        if result.state is State.FAILED:
+            yield f"{result.point.title}: {result.point.remedy}"
+            yield from (f"  {line}" for violation in result.violations for line in _describe(violation, origin))
+            yield from _left_out(result)
+        elif result.state is State.UNTESTED:
+            yield f"{result.point.title}: not tested. {result.point.occasion}"
 
 
 def _table(report: Report) -> Iterator[str]:
     room = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
-    verdicts = report.verdicts
+    results = report.results
     columns = [
-        output.Column("point", [verdict.point.title for verdict in verdicts]),
-        output.Column("result", [verdict.state.value for verdict in verdicts]),
-        output.Column("violations", [str(verdict.number or output.NOTHING) for verdict in verdicts]),
+        output.Column("point", [result.point.title for result in results]),
+        output.Column("result", [result.state.value for result in results]),
+        output.Column("violations", [str(result.number or output.NOTHING) for result in results]),
     ]
     yield from output.headings(columns, room)
     yield from output.lines(columns, room)
@@ -99,14 +99,14 @@ def _describe(violation: Violation, origin: str) -> Iterator[str]:
             yield f"     {line}"
 
 
-def _left_out(verdict: Verdict) -> Iterator[str]:
-    if more := verdict.number - len(verdict.violations):
+def _left_out(result: Result) -> Iterator[str]:
+    if more := result.number - len(result.violations):
         yield f"  and {quantity(more, 'more violation', 'more violations')}"
 
 
 def to_xml(report: Report, origin: str) -> bytes:
     """Return the card as JUnit XML, with a test case for each point."""
-    states = [verdict.state for verdict in report.verdicts]
+    states = [result.state for result in report.results]
     counts = {
         "tests": str(len(states)),
         "failures": str(states.count(State.FAILED)),
@@ -116,15 +116,15 @@ def to_xml(report: Report, origin: str) -> bytes:
     }
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", {"name": SUITE, **counts})
-    for verdict in report.verdicts:
-        point = verdict.point
+    for result in report.results:
+        point = result.point
         case = SubElement(suite, "testcase", {"classname": SUITE, "name": point.title, "time": "0"})
-        if verdict.state is State.FAILED:
-            message = f"{quantity(verdict.number, 'violation')}. {point.remedy}"
-            lines = [line for violation in verdict.violations for line in _describe(violation, origin)]
+        if result.state is State.FAILED:
+            message = f"{quantity(result.number, 'violation')}. {point.remedy}"
+            lines = [line for violation in result.violations for line in _describe(violation, origin)]
             failure = SubElement(case, "failure", {"message": message, "type": point.name})
-            failure.text = _allowed("\n".join([*lines, *_left_out(verdict)]))
-        elif verdict.state is State.UNTESTED:
+            failure.text = _allowed("\n".join([*lines, *_left_out(result)]))
+        elif result.state is State.UNTESTED:
             SubElement(case, "skipped", {"message": point.occasion})
     indent(suites)
     written: bytes = tostring(suites, "utf-8", xml_declaration=True)

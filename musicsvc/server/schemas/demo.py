@@ -233,7 +233,7 @@ class CardPoint(Answer):
 
 
 class DemoCard(Answer):
-    """The report card: the share of passed points in percent, the number of judged requests, and all points."""
+    """The report card: the share of passed points in percent, the number of evaluated requests, and all points."""
 
     score: int = Field(examples=[100])
     requests: int

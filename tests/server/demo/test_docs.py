@@ -88,7 +88,7 @@ def test_the_guide_to_testing_shows_a_report_card_and_all_of_its_points(tmp_path
     with running_demo(tmp_path, "--score", "--world", "standard") as demo:
         Reader(demo, tmp_path, DEMO=demo.root, TOKEN=demo.token).follow(TESTING, CARD)
     described = re.findall(r"^\| ([A-Z].*?) \| .* \| (.*?) \|$", text(TESTING, CARD), re.MULTILINE)
-    points = [verdict.point for verdict in Card(document.document(), "edge").report().verdicts]
+    points = [result.point for result in Card(document.document(), "edge").report().results]
     assert described == [(point.title, point.remedy) for point in points]
 
 

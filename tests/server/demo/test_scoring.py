@@ -106,13 +106,13 @@ def _entry(sent: Sent, number: int, now: float, demo: float) -> Entry:
 
 def failed(*requests: Sent, world: str = "edge") -> dict[str, int]:
     """Return the numbers of violations of the points that these requests fail."""
-    verdicts = card_of(*requests, world=world).report().verdicts
-    return {verdict.point.name: verdict.number for verdict in verdicts if verdict.state is State.FAILED}
+    results = card_of(*requests, world=world).report().results
+    return {result.point.name: result.number for result in results if result.state is State.FAILED}
 
 
 def passed(*requests: Sent, world: str = "edge") -> set[str]:
-    verdicts = card_of(*requests, world=world).report().verdicts
-    return {verdict.point.name for verdict in verdicts if verdict.state is State.PASSED}
+    results = card_of(*requests, world=world).report().results
+    return {result.point.name for result in results if result.state is State.PASSED}
 
 
 def get(target: str, **more: Any) -> Sent:
@@ -221,7 +221,7 @@ def test_a_response_is_got_in_vain_only_if_it_is_the_same() -> None:
     assert failed(replace(same, ended_by="demo"), same, same) == {}
 
 
-def test_fields_are_judged_by_the_document() -> None:
+def test_fields_are_evaluated_by_the_document() -> None:
     assert passed(get(f"{ALBUMS}?page=1&per_page=2")) >= {"fields"}
     assert failed(get(f"{ALBUMS}?perPage=2")) == failed(get(f"{ALBUMS}?limit=2")) == {"fields": 1}
     assert failed(get(f"{ALBUMS}?limit=2"), get(f"{ALBUMS}?limit=3")) == {"fields": 1}  # the same once
@@ -285,7 +285,7 @@ def test_values_of_the_edge_world_are_kept_as_they_were_given() -> None:
         assert failed(READ, damaged, world="standard") == {}
 
 
-def test_values_that_were_not_given_are_not_judged() -> None:
+def test_values_that_were_not_given_are_not_evaluated() -> None:
     for new in (
         get("/api/v1/artists/4294967295"),
         get("/api/v1/artists/999"),
@@ -312,9 +312,9 @@ def test_a_token_that_can_only_read_may_try_once() -> None:
 
 def test_a_restored_snapshot_ends_what_clients_have_to_do_and_keeps_their_faults() -> None:
     card = card_of(LIMITED, lost("POST", PLAYS, plays("a")), get(ALBUMS), get(ALBUMS), get(ALBUMS))
-    before = {verdict.point.name for verdict in card.report().verdicts if verdict.state is State.FAILED}
+    before = {result.point.name for result in card.report().results if result.state is State.FAILED}
     card.forget()
-    after = {verdict.point.name for verdict in card.report().verdicts if verdict.state is State.FAILED}
+    after = {result.point.name for result in card.report().results if result.state is State.FAILED}
     assert (before, after) == ({"retry-after", "plays"}, {"retry-after"})
     card.restarted()
     assert card.report().requests == card.report().score == 0
@@ -322,8 +322,8 @@ def test_a_restored_snapshot_ends_what_clients_have_to_do_and_keeps_their_faults
 
 def test_the_first_violations_are_kept_and_all_are_counted() -> None:
     early = [LIMITED, get(TRACKS)] * (MOST_SHOWN + 3)
-    verdict = card_of(*early).report().verdicts[0]
-    assert (verdict.number, len(verdict.violations)) == (MOST_SHOWN + 3, MOST_SHOWN)
+    result = card_of(*early).report().results[0]
+    assert (result.number, len(result.violations)) == (MOST_SHOWN + 3, MOST_SHOWN)
 
 
 BAD = (
@@ -348,22 +348,22 @@ GOOD = (
 
 def faults(requests: Sequence[Sent], token: int) -> list[tuple[str, str]]:
     """Return the violations of a client by point and text."""
-    verdicts = card_of(*requests).report().verdicts
+    results = card_of(*requests).report().results
     return [
-        (verdict.point.name, violation.text)
-        for verdict in verdicts
-        for violation in verdict.violations
+        (result.point.name, violation.text)
+        for result in results
+        for violation in result.violations
         if violation.client == f"token {token} (t)"
     ]
 
 
 @pytest.mark.slow
 @given(st.permutations([1] * len(BAD) + [2] * len(GOOD)))
-def test_a_client_is_judged_as_if_it_were_alone(order: list[int]) -> None:
+def test_a_client_is_evaluated_as_if_it_were_alone(order: list[int]) -> None:
     waiting = {1: iter(BAD), 2: iter(GOOD)}
     mixed = [replace(next(waiting[token]), token=token) for token in order]
     assert faults(mixed, 1) == faults(BAD, 1)
-    assert {point for point, _ in faults(BAD, 1)} == {verdict.point.name for verdict in card_of().report().verdicts}
+    assert {point for point, _ in faults(BAD, 1)} == {result.point.name for result in card_of().report().results}
     assert faults(mixed, 2) == faults(GOOD, 1) == []
 
 
@@ -399,5 +399,5 @@ REQUESTS = st.builds(
 
 @pytest.mark.slow
 @given(st.lists(REQUESTS | REQUESTS.map(lambda sent: replace(sent, method="GET", target=TRACKS)), max_size=5))
-def test_any_request_can_be_judged(requests: list[Sent]) -> None:
+def test_any_request_can_be_evaluated(requests: list[Sent]) -> None:
     assert card_of(*requests).report().requests == len(requests)

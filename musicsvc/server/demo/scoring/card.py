@@ -11,29 +11,29 @@ from musicsvc.server.demo.scoring.fields import SendsKnownFields
 from musicsvc.server.demo.scoring.observed import Observed
 from musicsvc.server.demo.scoring.paging import PagesToTheEnd
 from musicsvc.server.demo.scoring.plays import LosesNoPlay
-from musicsvc.server.demo.scoring.point import Point, State, Verdict
+from musicsvc.server.demo.scoring.point import Point, Result, State
 from musicsvc.server.demo.scoring.refusals import StopsWithDeadTokens, WaitsForRetryAfter
 from musicsvc.server.demo.scoring.retries import RetriesSafely
 
 
 class Report(NamedTuple):
-    """The verdicts of all points, and the number of requests that they have judged."""
+    """The results of all points, and the number of requests that they have evaluated."""
 
-    verdicts: Sequence[Verdict]
+    results: Sequence[Result]
     requests: int
 
     @property
     def passed(self) -> int:
-        return sum(verdict.state is State.PASSED for verdict in self.verdicts)
+        return sum(result.state is State.PASSED for result in self.results)
 
     @property
     def score(self) -> int:
         """The share of the passed points of all points, in percent."""
-        return 100 * self.passed // len(self.verdicts)
+        return 100 * self.passed // len(self.results)
 
 
 class Card:
-    """Judges the requests of the journal. It observes them on the event loop, handlers read the report on threads."""
+    """Evaluates requests of the journal. It observes them on the event loop, handlers read the report on threads."""
 
     def __init__(self, document: Mapping[str, Any], world: str) -> None:
         """`document`: the OpenAPI document of the service. `world`: the name of the demo's data."""
@@ -51,7 +51,7 @@ class Card:
         self.restarted()
 
     def ended(self, entry: Entry, contents: Contents) -> None:
-        """Judge a request that has ended."""
+        """Evaluate a request that has ended."""
         seen = Observed(entry, contents)
         with self._lock:
             self._requests += 1
@@ -72,4 +72,4 @@ class Card:
 
     def report(self) -> Report:
         with self._lock:
-            return Report([point.verdict() for point in self._points], self._requests)
+            return Report([point.result() for point in self._points], self._requests)

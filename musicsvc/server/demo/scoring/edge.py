@@ -25,7 +25,7 @@ class SurvivesEdgeValues(Point):
     It asks for ids as it got them, not cut to 32 bits or to a float, nor for null. It sends texts back as it got them:
     not cut, not normalized, with all characters, and null as null. Its bodies are valid JSON in UTF-8. It asks for no
     page after a last one that is full. After a 403 it does not write again with a token that can only read. What a
-    client never got from the service is not judged.
+    client never got from the service is not evaluated.
     """
 
     name = "edge"
@@ -35,7 +35,7 @@ class SurvivesEdgeValues(Point):
 
     def __init__(self, world: str) -> None:
         super().__init__()
-        self._judges = world == EDGE
+        self._evaluates = world == EDGE
         # They outlast `forget`: what a client got, it may still have.
         self._ids: LRUCache[Hashable, None] = LRUCache(MOST_VALUES)
         self._mangled_ids: LRUCache[Hashable, int] = LRUCache(MOST_VALUES)
@@ -46,7 +46,7 @@ class SurvivesEdgeValues(Point):
         self._read_only: LRUCache[str, Entry] = LRUCache(MOST_ROWS)
 
     def see(self, seen: Observed) -> None:
-        if not self._judges or seen.entry.route is None:
+        if not self._evaluates or seen.entry.route is None:
             return
         for text in self._faults(seen):
             self.accuse(text, seen)

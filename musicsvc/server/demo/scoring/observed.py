@@ -1,4 +1,4 @@
-"""A request as the points of the report card judge it: its entry in the journal, with both bodies as JSON."""
+"""A request as the points of the report card evaluate it: its entry in the journal, with both bodies as JSON."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -32,7 +32,7 @@ class Walk:
 class PagesToTheEnd(Point):
     """A client that has asked for a second page of a list asks for all pages up to `last_page`, in any order.
 
-    Who reads the first page only is not judged: it may want no more. A list is unfinished if the client has gone on
+    Who reads the first page only is not evaluated: it may want no more. A list is unfinished if the client has gone on
     with other requests. A page that was refused or lost must be asked for again.
     """
 

@@ -1,4 +1,4 @@
-"""A point of the report card, and its verdict."""
+"""A point of the report card, and its result."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ class Violation(NamedTuple):
     requests: Sequence[Entry]
 
 
-class Verdict(NamedTuple):
+class Result(NamedTuple):
     """The state of a point. `violations`: the first ones; `number`: how many there are."""
 
     point: "type[Point]"
@@ -39,7 +39,7 @@ class Verdict(NamedTuple):
 
 
 class Point(ABC):
-    """Judges requests in the order in which they end. The docstring of each point states its rule.
+    """Evaluates requests in the order in which they end. The docstring of each point states its rule.
 
     `name`: for programs; `title`: what a good client does; `remedy`: for a client that does not; `occasion`: how to
     test it.
@@ -58,7 +58,7 @@ class Point(ABC):
 
     @abstractmethod
     def see(self, seen: Observed) -> None:
-        """Judge the next request."""
+        """Evaluate the next request."""
 
     def cache(self, most: int) -> LRUCache[Any, Any]:
         """Return a cache for `most` things that clients know or still have to do."""
@@ -80,11 +80,11 @@ class Point(ABC):
         if len(self._violations) < MOST_SHOWN:
             self._violations.append(Violation(text, seen.client, [*before, seen.entry]))
 
-    def verdict(self) -> Verdict:
+    def result(self) -> Result:
         unsettled = list(self.unsettled())
         count = self._count + len(unsettled)
         state = State.FAILED if count else State.PASSED if self.passed else State.UNTESTED
-        return Verdict(type(self), state, count, [*islice((*self._violations, *unsettled), MOST_SHOWN)])
+        return Result(type(self), state, count, [*islice((*self._violations, *unsettled), MOST_SHOWN)])
 
 
 def came_after(seen: Observed, refused: Entry) -> bool:

@@ -51,7 +51,7 @@ class RetriesSafely(Point):
             self._see_post(seen, plays or {(seen.client, key): False for key in _keys_of(seen)})
 
     def _see_post(self, seen: Observed, keys: Mapping[tuple[str, Hashable], bool]) -> None:
-        """Judge a POST. `keys`: what it creates, and if each of that may be sent twice."""
+        """Evaluate a POST. `keys`: what it creates, and if each of that may be sent twice."""
         began = seen.entry.began  # a request that was on its way repeats nothing
         known = [key for key in keys if key in self._unknown and began > self._unknown[key].ended]
         repeated = [(keys[key], self._unknown.pop(key)) for key in known]

@@ -2,7 +2,7 @@
 
 from musicsvc.config import Settings
 from musicsvc.errors import NotFound
-from musicsvc.server.demo.scoring.point import Verdict, Violation
+from musicsvc.server.demo.scoring.point import Result, Violation
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.shapes.envelope import JSON, Site, ok, picked
 
@@ -17,17 +17,17 @@ def show(demo: DemoState, site: Site, settings: Settings) -> JSON:
     if demo.card is None:
         raise NotFound(NO_CARD)
     report, origin = demo.card.report(), site.root.removesuffix(settings.server.base_path)
-    points = [_point(verdict, origin) for verdict in report.verdicts]
+    points = [_point(result, origin) for result in report.results]
     return ok(card={"score": report.score, "requests": report.requests, "points": points})
 
 
-def _point(verdict: Verdict, origin: str) -> JSON:
+def _point(result: Result, origin: str) -> JSON:
     return {
-        **picked(verdict.point, "name", "title"),
-        "state": verdict.state.value,
-        "violations": verdict.number,
-        "first": [_violation(violation, origin) for violation in verdict.violations],
-        **picked(verdict.point, "remedy", "occasion"),
+        **picked(result.point, "name", "title"),
+        "state": result.state.value,
+        "violations": result.number,
+        "first": [_violation(violation, origin) for violation in result.violations],
+        **picked(result.point, "remedy", "occasion"),
     }
 
 
