@@ -72,7 +72,7 @@ def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
     """Yield the results of the checks of a SQLite installation: database file, disk space and backups."""
     folder = settings.backup_folder
     every = settings.backups.every_hours
-    yield from files.check_writable(path)
+    yield from files.check_writable(path, folder)
     yield from _attempt("disk", lambda: files.check_disks(path, folder, (_log(settings, path).parent,)))
     yield from _attempt("ballast", lambda: files.check_reserved_space(path))
     yield from _attempt("backups", lambda: files.check_backups(path, folder, every, now=now))

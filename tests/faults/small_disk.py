@@ -39,6 +39,10 @@ class SmallDisk:
             for number in range(INODES):
                 (many / f"{number}").touch()
 
+    def mount(self, mode: str) -> None:
+        """Make the disk read-only (`ro`) or writable (`rw`)."""
+        subprocess.run(["mount", "-o", f"remount,{mode}", self.folder], check=True)
+
     def empty(self) -> None:
         """Free the space again."""
         self._filler.unlink(missing_ok=True)

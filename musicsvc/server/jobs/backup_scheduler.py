@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from musicsvc import permissions
 from musicsvc.clock import HOUR, SECOND, Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
@@ -74,7 +75,8 @@ class BackupScheduler:
                 pause = self._seconds_left()
             return min(max(pause, 1.0), LONGEST_PAUSE_SECONDS)
         except OSError as error:
-            raise Failure(f"{error.filename or self._folder}: {error.strerror}.") from None
+            denied = permissions.denial(self._folder / LOCK, write=True)
+            raise Failure(str(denied or f"{error.filename or self._folder}: {error.strerror}.")) from None
 
     def _acquire_lock(self) -> bool:
         """Lock the backup folder until this process stops. Return False if another process holds the lock."""

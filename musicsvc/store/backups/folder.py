@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from musicsvc import descriptors
+from musicsvc import descriptors, permissions
 from musicsvc.clock import MINUTE, parse, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store.backups import verify
@@ -151,7 +151,8 @@ def draft(target: Path) -> Iterator[Draft]:
     except FileExistsError:
         raise Failure(f"Another backup to {target} is in progress.") from None
     except OSError as error:
-        raise Failure(f"The folder {target.parent} cannot be written: {error.strerror}.") from None
+        denied = permissions.denial(target, write=True)
+        raise Failure(str(denied or f"The folder {target.parent} cannot be written: {error.strerror}.")) from None
     try:
         yield Draft(path, target)
     finally:

@@ -31,10 +31,10 @@ def check_permissions(secrets: Iterable[Path], folders: Iterable[Path]) -> list[
     return found or [ok("permissions", "Only their owner can open the private files.")]
 
 
-def check_writable(database: Path) -> list[Finding]:
-    """Check that this user can write the database. A missing database is not a problem."""
-    denied = permissions.denial(database, write=True) if database.exists() else None
-    return [problem("permissions", *denied)] if denied else []
+def check_writable(database: Path, backups: Path) -> list[Finding]:
+    """Check that this user can write the database and backups. A missing database is not a problem."""
+    places = (database, backups / backup_folder.LOCK) if database.exists() else ()
+    return [problem("permissions", *denied) for place in places if (denied := permissions.denial(place, write=True))]
 
 
 def _check_file(file: Path) -> Finding | None:

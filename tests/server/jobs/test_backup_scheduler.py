@@ -21,6 +21,7 @@ from musicsvc.server.jobs.backup_scheduler import BackupScheduler
 from musicsvc.server.metrics.collectors import add_backups
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
+from tests.faults import small_disk
 from tests.support.bounds import Bounds
 from tests.support.damage import overwrite_middle_page
 from tests.support.program import Program
@@ -185,6 +186,15 @@ async def test_a_failure_is_logged_once_and_when_it_is_over(
         await until(lambda: len(caplog.messages) > 1)
     assert caplog.messages == [failure, "background job recovered: making a backup"]
     assert len(made(settings)) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_told_with_the_remedy(
+    settings: config.Settings, clock: MovableClock
+) -> None:
+    with small_disk.mounted(settings.backup_folder) as small:
+        small.mount("ro")
+        with pytest.raises(Failure, match=rf"^The folder {small.folder} is on a read-only disk: .* Mount a disk"):
+            BackupScheduler(settings, clock).make_if_due()
 
 
 async def test_a_data_folder_that_was_moved_is_not_created_again(

@@ -7,7 +7,6 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -56,10 +55,6 @@ class Place:
         done = run(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
-
-    def mount(self, mode: str) -> None:
-        """Make the disk read-only (`ro`) or writable (`rw`)."""
-        subprocess.run(["mount", "-o", f"remount,{mode}", self.disk.folder], check=True)
 
     def ballast(self) -> int:
         return (self.disk.folder / reserved_space.NAME).stat().st_size
@@ -193,7 +188,7 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
 
 
 def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:
-    place.mount("ro")
+    place.disk.mount("ro")
     done = run("serve", "--port", "0")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
     assert f"The folder {place.disk.folder} is on a read-only disk: " in done.stderr
@@ -209,7 +204,7 @@ async def test_a_disk_that_became_read_only_under_a_killed_server_is_read_and_no
         with suppress(ProcessLookupError):
             os.kill(worker, signal.SIGKILL)
         until(lambda: not is_running(worker))
-    place.mount("ro")
+    place.disk.mount("ro")
     with place.serve() as program:
         root = program.root
         assert [readiness(root) for _ in range(3)] == [READ_ONLY] * 3
@@ -217,7 +212,7 @@ async def test_a_disk_that_became_read_only_under_a_killed_server_is_read_and_no
         assert await write(root, ann) == (503, "1")
         said = f"Error: {root}/readyz: 503 read-only\n"
         assert run("healthcheck", "--ready", "--url", root).stderr == said
-        place.mount("rw")
+        place.disk.mount("rw")
         until(lambda: readiness(root) == READY)
         assert (await write(root, ann))[0] == 201
     assert program.err.count("not ready: ") == program.err.count("ready again") == 1

@@ -83,6 +83,13 @@ def test_an_error_of_the_system_while_copying_is_explained(
     assert list(folder.iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_written_is_told_with_the_remedy(path: Path, tmp_path: Path) -> None:
+    with small_disk.mounted(tmp_path / "small") as small:
+        small.mount("ro")
+        with pytest.raises(Failure, match=rf"^The folder {small.folder} is on a read-only disk: .* Mount a disk"):
+            create.create(path, small.folder / "one.db")
+
+
 def test_a_disk_that_fills_up_while_copying_gives_no_backup(path: Path, tmp_path: Path) -> None:
     with small_disk.mounted(tmp_path / "small") as small:
 

@@ -70,13 +70,17 @@ def test_findings_about_permissions(file: Path, monkeypatch: pytest.MonkeyPatch)
     assert [found(mode, 0o700) for mode in (0o601, 0o602, 0o604, 0o660)] == [[everyone]] * 3 + [[group]]
     assert [found(0o600, mode) for mode in (0o701, 0o704, 0o710, 0o720)] == [[listed]] * 4
     assert found(0o644, 0o755) == [everyone, listed]
-    assert files.check_writable(file) == files.check_writable(file.with_name("missing")) == []
+    assert files.check_writable(file, folder) == files.check_writable(file.with_name("missing"), folder) == []
     access = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: not (path == file and mode & os.W_OK) and access(path, mode))
-    (denied,) = files.check_writable(file)
-    assert (denied.check, denied.level, denied.hint) == ("permissions", "problem", f"Run: chmod u+rw {file}")
+    locked = {file, folder}
+    monkeypatch.setattr(os, "access", lambda path, mode: not (path in locked and mode & os.W_OK) and access(path, mode))
+    denied = files.check_writable(file, folder)
+    assert [(each.check, each.level, each.hint) for each in denied] == [
+        ("permissions", "problem", f"Run: chmod u+rw {file}"),
+        ("permissions", "problem", f"Run: chmod u+rwx {folder}"),
+    ]
     file.unlink()
-    assert files.check_writable(file) == []
+    assert files.check_writable(file, folder) == []
 
 
 def test_findings_about_disks(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
