@@ -174,7 +174,8 @@ def _violations(
     calls: Iterable[Entry], statuses: Iterable[TokenStatus], until: int, rules: Abuse
 ) -> dict[int, Violation]:
     """Apply the abuse rules to calls up to the instant `until`. Map the id of each violating token to its violation."""
-    once = {(entry.at, entry.request_id): entry for entry in calls if entry.at <= until}
+    # An assistant's message and the call of a tool in it, a GET, have one time and one id.
+    once = {(entry.at, entry.request_id, entry.method): entry for entry in calls if entry.at <= until}
     by_token: dict[int | None, list[Entry]] = {}
     for key in sorted(once):
         by_token.setdefault(once[key].token_id, []).append(once[key])

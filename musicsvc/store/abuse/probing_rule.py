@@ -10,6 +10,7 @@ from musicsvc.store.activity.calls import Entry
 
 DENIED = (403, 404)
 FIRST_FAILURE = 400
+MESSAGES = "/mcp"  # the route of assistants' messages, each call of a tool in which is logged as a call of its own
 UNANSWERED = (429, *range(499, 600))  # rate-limited, aborted by the client, or failed by the service
 
 
@@ -51,7 +52,7 @@ class ProbingRule:
         """Add a call to the counts. Return the new counts if the call was denied access to a resource, else None."""
         denied = entry.resource if denies(entry) else None
         # Other denials are ignored: they concern a malformed id, the catalog, an unknown path or the account itself.
-        if entry.status in UNANSWERED or (entry.status in DENIED and denied is None):
+        if entry.status in UNANSWERED or entry.route == MESSAGES or (entry.status in DENIED and denied is None):
             return None
         self._forget(entry.at - self._window)
         call = Call(entry.at, denied, entry.status < FIRST_FAILURE)

@@ -15,7 +15,7 @@ from musicsvc.server.jobs import abuse_monitor
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Token
+from musicsvc.store.models import Token, Track
 from musicsvc.store.security import security_events
 from tests.support.bounds import Bounds
 from tests.support.serving import Client, person, running
@@ -125,6 +125,21 @@ async def test_probing_ids_in_paths_or_bodies_is_revoked(loose: Client, store: S
     assert (await own.get("users/me")).status == 200
     assert (await odd.get("users/me")).status == 200
     assert (await reader.get("users/me")).status == 200
+
+
+@pytest.mark.slow
+async def test_probing_by_tools_is_revoked(loose: Client, store: Store) -> None:
+    client = loose.holding(person(store, Clock(), "ann@label.test", scope="read")[1])
+    ids = store.write(lambda: [Track.create(name="Rags", duration=1, created_at=1).id for _ in range(12)]).result()
+    for number in ids:
+        call = {"name": "figures", "arguments": {"kind": "track", "id": number}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        assert (await client.post("/mcp", message)).json["result"]["isError"]
+    await refused(client)
+    await until(lambda: token_of(store, client.token).revoked_at is not None)
+    reason = token_of(store, client.token).revoked_reason
+    assert reason is not None
+    assert reason.endswith("0 of 12 calls successful")
 
 
 @pytest.mark.slow

@@ -166,7 +166,8 @@ def test_what_does_not_count(harmless: dict[str, Any]) -> None:
 
 def test_what_does_not_count_does_not_dilute_either() -> None:
     noise = [call(0.3 + at * 0.2, status) for at in range(200) for status in (404, 429, 499, 503)]
-    assert evaluated(probes(60), [entry._replace(retry_after=1) for entry in noise]) is not None
+    messages = [call(at, method="POST", route="/mcp") for at in range(60)]  # of an assistant, whose tools are refused
+    assert evaluated(probes(60), [entry._replace(retry_after=1) for entry in noise], messages) is not None
 
 
 def test_an_evaluation_keeps_the_figures_nearest_to_the_thresholds() -> None:
