@@ -132,7 +132,12 @@ def _alone(store: Store) -> None:
 
 @pytest.mark.on_both
 @pytest.mark.parametrize(
-    ("seed", "turns"), [(1, 20), *(pytest.param(n, 60, marks=pytest.mark.slow) for n in (2, 3, 4))]
+    ("seed", "turns"),
+    [
+        (1, 20),
+        pytest.param(2, 60, marks=pytest.mark.slow),
+        *(pytest.param(n, 60, marks=pytest.mark.long) for n in (3, 4)),
+    ],
 )
 async def test_a_copy_that_follows_the_changes_equals_the_lists(
     client: Client, store: Store, tmp_path: Path, seed: int, turns: int

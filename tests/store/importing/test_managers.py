@@ -123,9 +123,9 @@ class World:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_an_account_changes_only_what_it_manages(store: Store, tmp_path: Path, seed: int) -> None:
-    world = World(store, tmp_path, seed)
+@pytest.mark.rounds(2, 40)
+def test_an_account_changes_only_what_it_manages(store: Store, tmp_path: Path, number: int) -> None:
+    world = World(store, tmp_path, number)
     for step in range(STEPS):
         before, who = store.read(State.read).result(), world.chance.choice(world.people)
         with suppress(Failure):  # parts of an import or undo may be done
