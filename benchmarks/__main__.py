@@ -27,39 +27,44 @@ class Benchmark(NamedTuple):
     tiny: str
 
 
-FEW = "--albums 240 --rounds 1"
+FEW = "--albums 240 --rounds 0"
 SHORT = "--seconds 2.5 --late 5 --transport plain"
 BENCHMARKS = (
-    Benchmark(
-        "hot", "reads.py", "--only 'hot|healthz' --without-limits", f"{FEW} --requests 16 --only 'genres|health'"
-    ),
+    Benchmark("hot", "reads.py", "--only 'hot|healthz' --without-limits", ""),
     Benchmark("cold", "reads.py", "--only cold --albums 100000", f"{FEW} --requests 16 --only 'cold.*tracks'"),
     Benchmark("sizes", "reads.py", "--only cold --albums 10000 400000", ""),
     Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
-    Benchmark("workers", "reads.py", "--workers 1 2", f"{FEW} --workers 1 2 --requests 16 --only healthz"),
+    Benchmark(
+        "workers", "reads.py", "--workers 1 2", f"{FEW} --workers 2 --without-limits --requests 16 --only health"
+    ),
     Benchmark("peers", "peers.py", "", f"{FEW} --requests 16"),
     Benchmark("activity", "activity.py", "", "--calls 9000 --days 2 --rounds 3 --written 2000"),
     Benchmark("mixed", "mixed.py", "", f"{FEW} --requests 100 --warm-up 100"),
     Benchmark("writes", "writes.py", "--workers 1 2", f"{FEW} --requests 64 --only like"),
     Benchmark("beside", "beside.py", "", f"{FEW} --requests 64 --seconds 0.2 --only 'nothing|covers|genres, playlist'"),
     Benchmark("lists", "lists.py", "--clients 4", "--rows 1000 --rounds 1 --only artists --clients 2 --seconds 0.5"),
-    Benchmark("insights", "insights.py", "", "--plays 5000 --rounds 1 --repeats 1 --only 'artist 30-days'"),
-    Benchmark("plays", "plays.py", "--plays 10000000", "--plays 100000 --rounds 1 --batches 1"),
-    Benchmark("histories", "plays.py", "--imported 100000 --postgres", "--imported 300 --rounds 1"),
+    Benchmark("insights", "insights.py", "", "--plays 5000 --rounds 0 --repeats 1 --only 'artist 30-days'"),
+    Benchmark("plays", "plays.py", "--plays 10000000", "--plays 100000 --rounds 0 --batches 1"),
+    Benchmark("histories", "plays.py", "--imported 100000 --postgres", "--imported 300 --rounds 0"),
     Benchmark("nodes", "nodes.py", "", ""),
     Benchmark("disk", "plays.py", "--disk --postgres", "--disk --plays 5000 --albums 240"),
     Benchmark("dumps", "dumps.py", "", "--plays 60 --late 20"),
-    Benchmark("imports", "imports.py", "", "--rows 300 --rounds 1"),
+    Benchmark("imports", "imports.py", "", "--rows 300 --rounds 0"),
     Benchmark("uploads", "uploads.py", "", f"{FEW} --rows 200 --seconds 0.3 --only 'hot|whole'"),
-    Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 1 --only 'GB.*KILL'"),
-    Benchmark("slow", "connections.py", "--only slow", f"--only slow --clients 60 --patience 0.1 {SHORT}"),
-    Benchmark("idle", "connections.py", "--only idle", f"--only idle --idle 200 {SHORT}"),
-    Benchmark("unread", "connections.py", "--only unread", f"--only albums --scale 0.22 --readers 2 {SHORT}"),
+    Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 0 --only 'GB.*KILL'"),
+    Benchmark(
+        "slow",
+        "connections.py",
+        "--only slow",
+        f"--only 'slow|idle|albums' --clients 60 --patience 0.1 --idle 200 --scale 0.22 --readers 2 {SHORT}",
+    ),
+    Benchmark("idle", "connections.py", "--only idle", ""),
+    Benchmark("unread", "connections.py", "--only unread", ""),
     Benchmark(
         "strangers",
         "strangers.py",
         "",
-        "--only 'pictures|plays|links' --plays 700 --connections 16 --seconds 0.5 --people 3 --sessions 9",
+        "--only 'pictures|plays|links' --plays 700 --connections 4 --seconds 0.2 --people 3 --sessions 9",
     ),
     Benchmark("adverse", "adverse.py", "", "--only 'sign in|brackets|figures' --tracks 200 --seconds 0.5 --late 5"),
     Benchmark("large-bodies", "large_bodies.py", "", "--seconds 0.3 --only integers --late 5"),

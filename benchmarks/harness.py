@@ -369,9 +369,12 @@ class Watch:
 
 
 def in_turn(rounds: int, work: Mapping[str, Callable[[int], float]]) -> Values:
-    """Do the work of each variant in each round. Return the values of the rounds; one before them warms up."""
+    """Do the work of each variant in each round. Return the values of the rounds; one before them warms up.
+
+    With 0 rounds, which measure nothing, there is one without another before it.
+    """
     found: Values = {name: [] for name in work}
-    for number in range(rounds + 1):
+    for number in range(rounds + 1) if rounds else (1,):
         for name, do in work.items():
             value = do(number)
             if number:

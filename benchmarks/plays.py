@@ -163,10 +163,10 @@ def main() -> None:
             stores[checkout.label()] = opened.enter_context(Inside(checkout, "plays.py", base.url))
             servers[checkout.label()] = opened.enter_context(harness.running(checkout, base, harness.OFF))
         table = harness.Table(f"recorded, beside {given.plays:,}", list(stores), unit="plays per CPU second")
-        parts = 2 * (given.rounds + 1)
+        each = given.rounds + 2
         for at, size in enumerate((BATCH, 10 * BATCH)):
             count = max(1, given.batches * BATCH // size)
-            wanted = size, count, at * (given.rounds + 1), parts
+            wanted = size, count, at * each, 2 * each
             work = {name: partial(inside.ask, "measured", *wanted) for name, inside in stores.items()}
             table.row(f"batches of {size:,}", harness.in_turn(given.rounds, work))
         posts = {name: partial(post, server, given.batches) for name, server in servers.items()}

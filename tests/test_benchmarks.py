@@ -18,7 +18,6 @@ TINY = {
 }
 # A part of what each prints.
 SHOWN = {
-    "hot": "| hot /healthz |",
     "cold": "| cold tracks/{track} |",
     "workers": "| hot /healthz |",
     "peers": "| musicsvc, hot |",
@@ -35,9 +34,7 @@ SHOWN = {
     "histories": "| new |",
     "uploads": "| hot reads |",
     "startup": "| 0.01 GB, after SIGKILL |",
-    "slow": "60 slow ones",
-    "idle": "200 idle connections",
-    "unread": "2 that read nothing",
+    "slow": "2 that read nothing",
     "strangers": "links: 3 of 3 people are signed in",
     "adverse": "pages of the other account: 23 of 23",
     "large-bodies": "memory:",
