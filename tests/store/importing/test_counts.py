@@ -31,6 +31,8 @@ from tests.support.import_files import Rows, import_file, quiet
 from tests.support.merges import merge
 from tests.support.undoing import require_sound
 
+pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
+
 OWNER = "owner@owner.test"
 KINDS: dict[str, Callable[[bool], Kind[Any]]] = {
     "catalog": lambda dry_run: Catalog(ImportOptions(user=OWNER, dry_run=dry_run)),

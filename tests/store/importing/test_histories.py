@@ -24,6 +24,8 @@ from tests.support.history_files import COLUMNS, LISTEN, Listed, read, stream, w
 from tests.support.import_files import import_file
 from tests.support.refused_rows import reasons
 
+pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
+
 RAG = ("Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", 200_000)
 AT = "1714557600"
 ROCKBOX = f"""#AUDIOSCROBBLER/1.1

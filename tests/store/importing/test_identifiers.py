@@ -18,6 +18,8 @@ from tests.conftest import NOW
 from tests.support.import_files import Import, Rows, import_file
 from tests.support.refused_rows import reasons
 
+pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
+
 LABEL = "label@label.test"
 CODE, OTHER, THIRD = "GBAYE6800011", "USX9X2400001", "DEA123456789"
 

@@ -21,6 +21,8 @@ from tests.support.import_files import import_file
 from tests.support.refused_rows import reasons
 from tests.support.workbooks import write_xlsx
 
+pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
+
 Table = Sequence[Sequence[Any]]
 
 

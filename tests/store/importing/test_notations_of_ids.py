@@ -22,6 +22,8 @@ from tests.conftest import NOW
 from tests.support.history_files import stream
 from tests.support.import_files import Import, Rows, import_file
 
+pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
+
 MBID = "8f3471b5-7e6a-48da-86a9-c1c07a0f47ae"
 WAYS = ("spotify:track:abc", "https://open.spotify.com/track/abc?si=1", "https://open.spotify.com/intl-de/track/abc")
 OWNER = "owner@owner.test"

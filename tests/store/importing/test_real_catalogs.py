@@ -19,6 +19,8 @@ from tests.support.catalog_import import counts, dump
 from tests.support.import_files import import_file
 from tests.support.workbooks import Rows, write_xlsx
 
+pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
+
 Find = Callable[[str], Path]
 Row = Mapping[str, str]
 # For each column: its name among the tag variables of MusicBrainz Picard, and in the database of MusicBrainz.

@@ -23,6 +23,8 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track,
 from tests.support.catalog_import import counts
 from tests.support.import_files import import_file
 
+pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
+
 
 class Sheet(NamedTuple):
     """The first lines of a sheet, and what its row says. `source`: who documents the columns."""

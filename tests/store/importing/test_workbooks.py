@@ -25,6 +25,8 @@ from tests.support.catalog_import import counts, dump
 from tests.support.import_files import import_file
 from tests.support.workbooks import SECTOR, Rows, replace_member, write_ods, write_ole, write_xls, write_xlsx
 
+pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
+
 SHEET = "xl/worksheets/sheet1.xml"
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
