@@ -83,7 +83,7 @@ def test_a_password_that_breaks_the_rule_changes_nothing(run: Run, store: Store)
     run("user", "create", EMAIL, "--password-stdin", stdin="short\n", expect=2)
     run("user", "create", EMAIL, "--password-stdin", stdin="", expect=1)
     run("user", "create", EMAIL)
-    assert "must not be the email" in run("user", "password", EMAIL, "--password-stdin", stdin=EMAIL, expect=2).stderr
+    assert "must not be the e-mail" in run("user", "password", EMAIL, "--password-stdin", stdin=EMAIL, expect=2).stderr
     assert password_hash(store) is None
 
 

@@ -226,7 +226,7 @@ async def test_an_administrator_is_asked_and_hands_over_or_deletes(person: Perso
     admin, heir = join(person, "admin", admin=True), join(person, "heir")
     await person.browser.post(f"{DELETE}/ask", {"note": "To <my> sister"})
     again = await person.browser.post(f"{DELETE}/ask", {"note": "Please"})
-    assert (again.status, "You have asked already." in text(again)) == (409, True)
+    assert (again.status, "You have already asked." in text(again)) == (409, True)
     assert "You have asked. An administrator reads it" in text(await person.browser.get(DELETE))
     shown = text(await admin.browser.get("/admin"))
     assert "which manages 2 artists: Trio, Duo." in shown

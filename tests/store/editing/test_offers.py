@@ -197,7 +197,7 @@ def test_the_administrators_are_asked_once_until_they_answer(world: World) -> No
     world.do(partial(offers.ask, world.sender, "To my sister", now=NOW))
     (asked,) = world.do(lambda: [*offers.asked()])
     assert (asked.note, asked.total, asked.email, asked.expires_at) == ("To my sister", 3, None, None)
-    with pytest.raises(Conflict, match="asked already"):
+    with pytest.raises(Conflict, match="already asked"):
         world.do(partial(offers.ask, world.sender, None, now=NOW))
     with pytest.raises(Conflict, match="manage no artists"):
         world.do(partial(offers.ask, world.heir, None, now=NOW))
