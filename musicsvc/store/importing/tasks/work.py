@@ -15,6 +15,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import refused_rows, runner
 from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.files.records import Limits, Reader, UnclearError
 from musicsvc.store.importing.refused_rows import RefusedRows
@@ -201,21 +202,7 @@ class _Task:
                 raise
             except Failure as failure:
                 report["problem"] = self._plain(failure)
-        known = kind.columns.unmapped()
-        guesses = {each.column: each for each in kind.columns.guesses}
-        doubts = report.get("doubts", {})
-        report["columns"] = [
-            {
-                "column": name,
-                "field": kind.columns.field(name),
-                "guess": known.get(name),
-                "written": name in guesses and guesses[name].written,
-                "why": name in guesses and _in_words(guesses[name].why),
-                "doubt": doubts.get(name) or doubts.get(kind.columns.field(name) or ""),
-                "signs": kind.columns.dividing.signs(name),
-            }
-            for name in excerpt.names()
-        ]
+        report["columns"] = _columns(kind.columns, excerpt.names(), report.get("doubts", {}))
         if self._task.kind == "catalog" and not report["problem"]:
             found = catalog.artists_of_others(lambda: Excerpt(self._open(), self._heed), options, self._store)
             report["twins"] = found.names
@@ -263,6 +250,23 @@ def _in_words(line: str) -> str:
     for option, remedy in REMEDIES.items():
         line = line.replace(option, remedy)
     return NAME.sub(lambda found: NAMES[found[0]], line)
+
+
+def _columns(columns: Columns, names: list[str], doubts: dict[str, str]) -> list[Report]:
+    """Return what the page shows of the columns. `doubts`: what is wrong with cells, by column or field."""
+    known, guesses = columns.unmapped(), {each.column: each for each in columns.guesses}
+    return [
+        {
+            "column": name,
+            "field": (field := columns.field(name)),
+            "guess": known.get(name),
+            "written": name in guesses and guesses[name].written,
+            "why": name in guesses and _in_words(guesses[name].why),
+            "doubt": doubts.get(name) or doubts.get(field or ""),
+            "signs": columns.dividing.signs(name),
+        }
+        for name in names
+    ]
 
 
 def _cells(row: list[Any]) -> list[Any]:
