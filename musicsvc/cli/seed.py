@@ -49,7 +49,9 @@ def seed(
     if scale is None:
         added = _add_fixtures(session, rights=accounts)
     else:
-        added = _add_synthetic(session, scale, 1 if random_seed is None else random_seed)
+        chance = 1 if random_seed is None else random_seed
+        with session.store() as store, progress.bar(session, "tracks") as on_progress:
+            added = synthetic.create(store, scale, chance, on_progress=on_progress)._asdict()
     parts = [quantity(number, kind.removesuffix("s"), kind) for kind, number in added.items() if number]
     message = f"Added {', '.join(parts)}." if parts else "All data exists already. Nothing was added."
     output.print_result(session, message, added)
@@ -67,8 +69,3 @@ def _add_fixtures(session: Session, *, rights: bool) -> JSON:
         created: world.FixtureSummary = store.write(lambda: fixtures.load(now=now, rights=rights)).result()
         plays = store.write(lambda: seeded_plays.load(now=now)).result()
     return {**created, "tokens": len(created.tokens), "plays": plays}
-
-
-def _add_synthetic(session: Session, scale: float, random_seed: int) -> JSON:
-    with session.store() as store, progress.bar(session, "tracks") as on_progress:
-        return synthetic.create(store, scale, random_seed, on_progress=on_progress)._asdict()

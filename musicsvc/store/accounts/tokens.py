@@ -164,7 +164,8 @@ def create(
     no API access.
     """
     name = name.strip()
-    require_valid({"name": name_fault(name), "days": days_fault(days, scope), "scope": _scope_problem(scope)})
+    scope_fault = None if scope in SCOPES else f"The scope must be one of: {', '.join(SCOPES)}."
+    require_valid({"name": name_fault(name), "days": days_fault(days, scope), "scope": scope_fault})
     if obstacle := _obstacle(user, without_access=without_access):
         raise Forbidden(obstacle)
     value = value or generate(scope)
@@ -185,10 +186,6 @@ def days_fault(days: int, scope: Scope) -> str | None:
     if scope == LISTEN and days != LONGEST_DAYS:
         return LISTENING_DAYS
     return None if 1 <= days <= LONGEST_DAYS else f"A token is valid for 1 to {LONGEST_DAYS} days."
-
-
-def _scope_problem(scope: str) -> str | None:
-    return None if scope in SCOPES else f"The scope must be one of: {', '.join(SCOPES)}."
 
 
 def _secret(value: str, now: int, days: int = LONGEST_DAYS) -> dict[str, bytes | str | int | None]:

@@ -72,7 +72,11 @@ def show(
 ) -> View:
     """Show the last backup, and on request the results of all checks of the installation."""
     findings = sorted(check_installation(now=now), key=lambda each: LEVELS.index(each.level)) if query.checks else None
-    backup, fault = _last_backup(backup_folder, now)
+    backup, fault = None, None
+    try:
+        backup = folder.newest(backup_folder, now)
+    except Failure as failure:
+        fault = failure.message
     values = {
         "findings": findings,
         "database": without_password(store.url),
@@ -82,11 +86,3 @@ def show(
         "every_hours": settings.backups.every_hours,
     }
     return View("admin/health.html", values, part="checks")
-
-
-def _last_backup(place: Path, now: int) -> tuple[BackupFile | None, str | None]:
-    """Return the newest backup or None, and an error message if the backup folder cannot be read, else None."""
-    try:
-        return folder.newest(place, now), None
-    except Failure as failure:
-        return None, failure.message
