@@ -12,7 +12,8 @@ from pathlib import Path
 from musicsvc import scratch
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there are in memory, and never wait for a disk
-PREFIX = "musicsvc-metrics-"
+# Not that of version 0.1.0, `musicsvc-metrics-`, which locks a file in its folder: its folders would seem abandoned.
+PREFIX = "musicsvc-counters-"
 SIZES = {"counter": 2 * 1024 * 1024, "histogram": 2 * 1024 * 1024}
 GAUGES = 16 * 1024
 

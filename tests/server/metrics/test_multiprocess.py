@@ -168,6 +168,18 @@ def test_a_folder_that_is_in_use_is_left_alone() -> None:
     assert not shared.folder.exists()
 
 
+def test_a_folder_of_a_running_server_of_version_0_1_0_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Such a server locks a file in the folder, not the folder."""
+    monkeypatch.setattr(multiprocess, "MEMORY", tmp_path)
+    old = tmp_path / "musicsvc-metrics-abcdefgh"
+    old.mkdir()
+    with SharedMetrics.create(1) as shared:
+        assert shared is not None
+        assert old.exists()
+
+
 def test_without_room_each_worker_counts_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(multiprocess, "MEMORY", tmp_path / "missing")
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "missing"))

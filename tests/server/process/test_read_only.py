@@ -192,7 +192,7 @@ def test_large_queries_and_a_demo_find_room_in_the_data_folder(confined: Confine
     with confined.serve() as server:
         assert server.root
         (folder,) = confined.temporary()
-        assert folder.startswith("musicsvc-metrics-")
+        assert folder.startswith("musicsvc-counters-")
         server.end(signal.SIGKILL)
     query = confined.run(sys.executable, "-c", SORT)
     assert (query.returncode, query.stdout) == (0, "200000\n"), query.stderr
