@@ -19,6 +19,7 @@ OUT_OF_RANGE = "is out of range; Unix times must be in seconds"
 SERIAL = "is a date that a spreadsheet wrote as a number; format its column as date and time"
 SERIALS = range(36_526, 73_051)  # from 2000 to 2099; as Unix seconds they are all on the first of January 1970
 SAID = {OUT_OF_RANGE, SERIAL, dates.UNCLEAR}
+NO_DATE = "has no date; put date and time into one column, such as 2026-01-31 08:15"
 NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 PLAIN = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
@@ -102,7 +103,7 @@ def reader(order: str | None) -> Parse:
         except (ValueError, OverflowError) as error:
             raise (error if str(error) in SAID else ValueError(NO_TIME)) from None
         if found is None:
-            raise ValueError(NO_TIME)
+            raise ValueError(NO_DATE if text is not None and CLOCK.fullmatch(text) else NO_TIME)
         return found
 
     return parse
