@@ -230,29 +230,26 @@ ALBUM = {"name": "Suite", "created_at": 0}
 TRACK = {"name": "Air", "duration": 1, "created_at": 0}
 
 
-@pytest.mark.on_both
-@pytest.mark.parametrize(
-    ("table", "row"),
-    [
-        (models.Album, ALBUM | {"name": ""}),
-        (models.Album, ALBUM | {"name": "x" * 256}),
-        (models.Album, ALBUM | {"release_date": "2024"}),
-        (models.Track, TRACK | {"duration": -1}),
-        (models.Track, TRACK | {"duration": 86_400_001}),
-        (models.Track, TRACK | {"bpm": 19}),
-        (models.Track, TRACK | {"scale": "major"}),
-        (models.Track, TRACK | {"price": -0.5}),
-        (models.Track, TRACK | {"licensing_type": "none"}),
-        (models.Track, TRACK | {"fingerprint_status": "done"}),
-        (models.Track, TRACK | {"name": None}),
-        (models.Token, {"user": 1, "name": "t", "digest": b"", "last_four": "abcd", "created_at": 0, "expires_at": 0}),
-    ],
-)
-def test_the_database_refuses_rows_that_break_a_rule(
-    store: Store, table: type[peewee.Model], row: dict[str, Any]
-) -> None:
-    with pytest.raises(peewee.IntegrityError):
-        store.write(lambda: table.insert(**row).execute() and None).result()
+BREAKING: list[tuple[type[peewee.Model], dict[str, Any]]] = [
+    (models.Album, ALBUM | {"name": ""}),
+    (models.Album, ALBUM | {"name": "x" * 256}),
+    (models.Album, ALBUM | {"release_date": "2024"}),
+    (models.Track, TRACK | {"duration": -1}),
+    (models.Track, TRACK | {"duration": 86_400_001}),
+    (models.Track, TRACK | {"bpm": 19}),
+    (models.Track, TRACK | {"scale": "major"}),
+    (models.Track, TRACK | {"price": -0.5}),
+    (models.Track, TRACK | {"licensing_type": "none"}),
+    (models.Track, TRACK | {"fingerprint_status": "done"}),
+    (models.Track, TRACK | {"name": None}),
+    (models.Token, {"user": 1, "name": "t", "digest": b"", "last_four": "abcd", "created_at": 0, "expires_at": 0}),
+]
+
+
+def test_the_database_refuses_rows_that_break_a_rule(store: Store) -> None:
+    for table, row in BREAKING:
+        with pytest.raises(peewee.IntegrityError):
+            store.write(lambda table=table, row=row: table.insert(**row).execute() and None).result()  # type: ignore[misc]
 
 
 def test_the_database_refuses_references_to_missing_rows(store: Store) -> None:
