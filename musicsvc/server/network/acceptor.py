@@ -18,6 +18,7 @@ BATCH = 16  # connections accepted in a row before the event loop continues with
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 RETRY_SECONDS = 0.1  # until the next attempt if the system is out of files or memory
 MAX_REJECTED = 64  # rejected connections kept open at once
+ACCEPTED_SECONDS = 0.1  # for connections that were accepted when the server stops
 REJECTED_SECONDS = 1.0  # for a rejected client to read its 503; closing at once could discard the response
 TLS_BEGIN = b"\x16"  # a record of the handshake
 WARNING_SECONDS = 10.0  # between two warnings
@@ -60,11 +61,13 @@ class Acceptor:
     async def close(self) -> None:
         """Stop accepting connections, and drop connections whose TLS handshake is in progress."""
         self.stop_accepting()
+        if self._connecting:  # without TLS all are through in a moment, and their requests may have arrived
+            await asyncio.wait(self._connecting, timeout=ACCEPTED_SECONDS)
         connecting = dict(self._connecting)
         for task in connecting:
             task.cancel()
         await asyncio.gather(*connecting, return_exceptions=True)
-        for slot in connecting.values():  # a task cancelled before it began has not dropped its connection
+        for slot in connecting.values():  # a cancelled task has not dropped its connection
             self._drop(slot)
         while self._rejected:
             self._rejected.popleft().close()

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import InProgress, Invalid
-from musicsvc.store.engine.sql import T, compiled, try_lock
-from musicsvc.store.models import KeptAnswer, Participant
+from musicsvc.store.engine.sql import T, compiled, is_sqlite, try_lock
+from musicsvc.store.models import KeptAnswer, Participant, User
 
 FIELD = "Idempotency-Key"  # in errors
 KEPT = DAY
@@ -63,8 +63,11 @@ def _find(account: int, key: str) -> Any:
 
 @compiled
 def _keep(account: int, key: str, path: str, body_hash: bytes, answer: bytes, now: int) -> Any:
-    values = {"user": account, "key": key, "path": path, "body_hash": body_hash, "answer": answer, "kept_at": now}
-    return KeptAnswer.insert(values)
+    """Keep the answer, unless the account was deleted after its request was admitted."""
+    kept = KeptAnswer
+    row: Any = User.select(User.id, key, path, body_hash, answer, now).where(User.id == account)
+    row = row if is_sqlite() else row.for_update("FOR KEY SHARE")  # as a reference would lock it
+    return kept.insert_from(row, [kept.user, kept.key, kept.path, kept.body_hash, kept.answer, kept.kept_at])
 
 
 @compiled

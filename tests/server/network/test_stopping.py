@@ -13,6 +13,7 @@ import musicsvc
 from musicsvc.clock import Clock
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.app import App
+from musicsvc.server.network.protocol import HttpConnection
 from musicsvc.store.engine.store import Store
 from tests.support.bounds import Bounds
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
@@ -86,6 +87,40 @@ async def test_what_is_under_way_is_answered_and_nothing_is_left(store: Store, c
     assert len(service._acceptor._slots) == 0
 
 
+def test_a_request_that_arrives_before_its_connection_is_noted_is_answered(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    there.settimeout(PATIENCE)
+    begin = HttpConnection.connection_made
+
+    async def run() -> None:
+        server = ServiceServer(store, clock, Settings(server=PATIENT))
+        await server.start_server()
+        made = asyncio.Event()
+
+        def connection_made(connection: HttpConnection, transport: asyncio.BaseTransport) -> None:
+            made.set()  # the server stops before the task that accepts goes on
+            begin(connection, transport)
+
+        async def stop() -> None:
+            await made.wait()
+            await server.close()
+
+        monkeypatch.setattr(HttpConnection, "connection_made", connection_made)
+        accepting: Any = server.service and server.service._acceptor
+        stopping = asyncio.create_task(stop())
+        await asyncio.sleep(0)
+        there.sendall(GET)
+        accepting._connect(here, "192.0.2.1")
+        await stopping
+
+    pytest.importorskip("uvloop").run(run())  # which reads before that
+    assert there.recv(9_999).startswith(b"HTTP/1.1 403 ")
+    there.close()
+
+
 async def test_of_several_heads_that_are_too_large_the_first_is_answered(store: Store, clock: Clock) -> None:
     stoppable = Stoppable(store, clock, Settings(server=PATIENT))
     service: Any = await stoppable.start()
@@ -112,7 +147,8 @@ async def test_connections_that_are_being_encrypted_or_were_rejected_are_closed(
     async with connected(stoppable.root) as silent:
         await settled(lambda: accepting._connecting)
         here, there = socket.socketpair()
-        accepting._connect(here, "192.0.2.1")  # its task is cancelled before it begins
+        here.setblocking(False)
+        accepting._connect(here, "192.0.2.1")
         rejected, other = socket.socketpair()
         accepting._rejected.append(rejected)
         async with asyncio.timeout(PATIENCE):

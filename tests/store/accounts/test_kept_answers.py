@@ -14,14 +14,20 @@ from hypothesis import HealthCheck, given, settings
 
 from musicsvc.clock import DAY
 from musicsvc.errors import InProgress, Invalid, NotFound
-from musicsvc.store.accounts import kept_answers
+from musicsvc.store.accounts import kept_answers, users
 from musicsvc.store.accounts.kept_answers import CLEANED, MOST_BYTES, MOST_KEYS, Keyed
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import KeptAnswer, Tag
+from musicsvc.store.people import deletion
 from tests.conftest import NOW
 
 PATH = "/api/v1/tags"
+
+
+@pytest.fixture(autouse=True)
+def _accounts(store: Store) -> None:
+    store.write(lambda: [users.create(f"{name}@label.test", now=NOW) for name in ("ann", "ben")]).result()
 
 
 class CrashError(Exception):
@@ -103,6 +109,13 @@ def test_a_unit_that_fails_keeps_nothing(store: Store) -> None:
     assert _kept(store) == []
     assert isinstance(_send(store, _asked("k", body=2), "whole").result(), int)
     assert store.read(lambda: [tag.name for tag in Tag.select()]).result() == ["whole"]
+
+
+@pytest.mark.on_both
+def test_no_answer_is_kept_of_an_account_that_is_deleted_meanwhile(store: Store) -> None:
+    store.write(partial(deletion.delete, 2, now=NOW)).result()
+    assert isinstance(_send(store, _asked("k", account=2), "late").result(), int)
+    assert _kept(store, 2) == []
 
 
 @pytest.mark.only_on("postgres")
