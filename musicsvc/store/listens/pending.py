@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
-from musicsvc.errors import MissingReference, NotFound, existing
+from musicsvc.errors import Invalid, NotFound, existing
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import sql
@@ -75,8 +75,8 @@ def name(names: int, track: int, *, actor: Caller, now: int) -> None:
     """Count the listens of one entry of the actor as plays of a track.
 
     Of many, the job that counts listens (`resolving.advance`) counts the rest, which have the negative id of the track.
-    Raises NotFound if the listens have been counted or dismissed since the entry was found, MissingReference if the
-    track has gone meanwhile.
+    Raises NotFound if the listens have been counted or dismissed since the entry was found, Invalid if the track has
+    gone meanwhile.
     """
     sql.lock(resolving.LOCK)
     counting.share()
@@ -86,7 +86,7 @@ def name(names: int, track: int, *, actor: Caller, now: int) -> None:
     if not named:
         raise NotFound(NO_ENTRY)
     if tracks.missing([track]):
-        raise MissingReference
+        raise Invalid({"track_id": tracks.UNKNOWN})
     resolving.count(named, now)
     of_entry = listen.user == actor.user_id, listen.names == names, listen.counted_for.is_null()
     listen.update(counted_for=-track).where(*of_entry).execute()
