@@ -31,7 +31,8 @@ def link(row: LinkRow, site: Site) -> JSON:
     """Return a share link as its owner sees it, with its URL."""
     kind = figures.noun(row.subjects[0])
     first, last = to_date(row.window.first), to_date(row.window.end - 1)
-    names = [f"a deleted {kind}" if name is None else name for name in row.names]
+    lost = f"{'a' if kind == 'track' else 'an'} {kind} you no longer manage"  # also one that was deleted
+    names = [lost if name is None else name for name in row.names]
     return {
         "id": row.id,
         "url": address(row.id, row.created_at, site),

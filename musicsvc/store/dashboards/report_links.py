@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound, existing
 from musicsvc.store.engine.sql import compiled, lock_row
-from musicsvc.store.insights import export_rows, figures
+from musicsvc.store.insights import belonging, export_rows, figures
 from musicsvc.store.models import ReportLink, ReportLinkSubject, User
 from musicsvc.store.plays import history, periods
 from musicsvc.store.plays.periods import CUSTOM, Window, between, to_date
@@ -54,7 +54,7 @@ class SharedReport(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """A link in its owner's list. `names`: those of its subjects, or None for one that was deleted.
+    """A link in its owner's list. `names`: those of its subjects, or None for one that the owner does not manage now.
 
     `moving`: one of MOVING, or None if the days are fixed. `programs`: whether programs may read it, too.
     """
@@ -104,7 +104,7 @@ def create(
         {"report_link": link.id, "position": place, "subject": each.id} for place, each in enumerate(subjects)
     ).execute()
     security_events.add("report.shared", account_id=user_id, reason=_about(link.id, subjects), now=now, actor="page")
-    (row,) = _rows([link])
+    (row,) = _rows([link], user_id)
     return row
 
 
@@ -154,18 +154,19 @@ def _may_read(subject: Subject, user_id: int) -> bool:
 def list(user_id: int, *, now: int) -> Sequence[LinkRow]:  # noqa: A001 - the module is the namespace
     """Return the account's links that have not expired, newest first."""
     found = ReportLink.select().where(ReportLink.user == user_id, ReportLink.expires_at > now)
-    return _rows([*found.order_by(ReportLink.id.desc())])
+    return _rows([*found.order_by(ReportLink.id.desc())], user_id)
 
 
-def _rows(links: Sequence[ReportLink]) -> Sequence[LinkRow]:
-    """Return links with the names of their subjects, read with one query for each kind."""
+def _rows(links: Sequence[ReportLink], user_id: int) -> Sequence[LinkRow]:
+    """Return the links of an account with the names of their subjects, read with one query for each kind."""
     found: dict[int, tuple[Subject, ...]] = {}
     names: dict[Subject, str] = {}
     for kind in {link.kind for link in links}:
         of_kind = _subjects([link.id for link in links if link.kind == kind], kind)
         found |= {link: tuple(dict.fromkeys(some)) for link, some in of_kind.items()}
         ids = {each.id for some in of_kind.values() for each in some}
-        names |= {Subject(kind, each): name for each, name in export_rows.names(kind, sorted(ids)).items()}
+        managed = sorted(each for (each,) in belonging.managed(ids, user_id, kind=kind))
+        names |= {Subject(kind, each): name for each, name in export_rows.names(kind, managed).items()}
     return [
         LinkRow(
             link.id,

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from musicsvc.server.routes.route import INSIGHTS
-from musicsvc.store.models import Artist, Track, TrackArtist
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.wording import quantity
 from tests.support.html_page import HtmlPage
 from tests.support.listening_world import EMPTY
@@ -392,3 +392,20 @@ async def test_a_page_with_its_chart_weighs_less_than_100_kb(world: World) -> No
     assert len(page.table("Day")) == 365
     assert len(files) >= 7
     assert sum(weights.values()) < 100_000, weights
+
+
+@pytest.mark.parametrize(("released", "words"), [("2026-02-27", "since"), ("2026-01-31", "in the first 28 days after")])
+async def test_an_album_without_plays_since_its_release_says_so(world: World, released: str, words: str) -> None:
+    made, now = world.made, world.shared.clock.now()
+
+    def unit() -> int:
+        artist = Artist.create(name="New", manager=made.manager.user_id, created_at=now).id
+        album = Album.create(name="New", release_date=released, created_at=now).id
+        track = Track.create(name="New", duration=1, album=album, created_at=now).id
+        AlbumArtist.create(album=album, artist=artist, position=0)
+        TrackArtist.create(track=track, artist=artist, position=0)
+        made.add_plays([(track, now - 60 * DAY, "early")])
+        return int(album)
+
+    page = await world.page(f"/insights/album/{world.shared.store.write(unit).result()}")
+    assert f"There were no plays {words} the release on" in page.text

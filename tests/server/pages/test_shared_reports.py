@@ -158,6 +158,9 @@ async def test_a_link_ends_after_its_days_with_its_owner_and_with_the_rights(wor
 
     store.write(lambda: Artist.update(manager=None).where(Artist.id == made.artists[0]).execute()).result()
     assert [await world.status(each) for each in (long, other)] == [200, 404]
+    world.owner.cookies["musicsvc"] = add_session(world.shared, made.manager.user_id)
+    links = HtmlPage((await world.owner.get("/settings")).body).links()
+    assert [any(each.endswith(link) for each in links) for link in (long, other)] == [True, False]
 
 
 async def test_a_link_that_was_changed_shows_nothing(world: World) -> None:
