@@ -9,6 +9,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.catalog import artists
 from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.engine import own_writes
 from musicsvc.store.engine.sql import lock_row, lock_rows
 from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, Track, TrackArtist, User
 from musicsvc.store.plays import reattribution, subjects
@@ -92,6 +93,7 @@ def _log_move(
     source = "" if former is None else f", from account {former}"
     security_events.add("artist.assigned", account_id=manager, reason=f"{about}{source}", now=now, actor=actor)
     if former is not None:
+        own_writes.mark_loser(former)
         about = f"{about}, to account {manager}"
         security_events.add(
             "artist.unassigned", account_id=former, reason=about, now=now, actor=actor, actor_id=account

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from peewee import JOIN
 
 from musicsvc.clock import DAY
+from musicsvc.store.engine import own_writes
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Artist, ImportRun, SecurityEvent, Track, TrackArtist, User
 from musicsvc.store.security import security_events
@@ -101,6 +102,8 @@ def _shared(tracks: Collection[int]) -> Any:
 
 def _add(kind: Kind, about: str, concerned: int | None, *, account: int | None, now: int, actor: Actor) -> None:
     by = None if account == concerned else account
+    if concerned is not None and concerned != account:
+        own_writes.mark_loser(concerned)
     security_events.add(kind, account_id=concerned, reason=about, now=now, actor=actor, actor_id=by)
 
 

@@ -7,7 +7,7 @@ the other that the replica is read.
 
 from collections.abc import Callable
 
-from musicsvc.store.engine.sql import T, fetch, is_followed, run, then
+from musicsvc.store.engine.sql import T, fetch, is_followed, is_sqlite, run, then
 
 NUMBERS = 32
 # Concurrent transactions advance different rows, as those of the tables.
@@ -34,6 +34,12 @@ def marked(unit: Callable[[], T], account: int) -> Callable[[], T]:
         return result
 
     return write
+
+
+def mark_loser(account: int) -> None:
+    """Count a write that takes something from the account, which thus reads no older figures of it."""
+    if not is_sqlite():
+        run(MARK, _name(account))
 
 
 def count(account: int | None) -> int:

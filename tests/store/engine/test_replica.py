@@ -15,13 +15,14 @@ from musicsvc.errors import NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.doctor.database import check_replica
+from musicsvc.store.editing import assignments, notices
 from musicsvc.store.engine import own_writes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.importing.tasks.work import Worker
-from musicsvc.store.models import Tag
+from musicsvc.store.models import Artist, Tag
 from tests.conftest import NOW
 from tests.support import postgres
 from tests.support.program import held, until
@@ -188,6 +189,26 @@ def test_what_must_be_refused_is_checked_on_the_primary(servers: Servers, store:
         read(store, tags, check=exists)
     write(store, "only")
     servers.on_standby(RESUME)
+
+
+@pytest.mark.parametrize("lost", ["artist", "credit"])
+def test_who_loses_an_artist_or_a_credit_reads_figures_on_the_primary(
+    servers: Servers, store: Store, lost: str
+) -> None:
+    def take() -> int:
+        former, new = (users.create(f"{name}@{lost}.test", now=NOW) for name in ("former", "new"))
+        artist = Artist.create(name="Rags", manager=former.id, created_at=NOW)
+        if lost == "artist":
+            assignments.assign(artist.id, new, now=NOW)  # by the operator, whose commands know no replica
+        else:
+            notices.log_uncredited("track", "Rags", [artist.id], account=new.id, now=NOW, actor="api")
+        return int(former.id)
+
+    servers.on_standby(PAUSE)
+    former = store.write(take).result()
+    assert not read(store, place, former)
+    servers.on_standby(RESUME)
+    until(lambda: read(store, place, former))
 
 
 def test_what_the_replica_does_not_have_yet_is_looked_up_on_the_primary(servers: Servers, store: Store) -> None:
