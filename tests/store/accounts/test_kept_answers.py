@@ -21,6 +21,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import KeptAnswer, Tag
 from musicsvc.store.people import deletion
 from tests.conftest import NOW
+from tests.support.postgres_locks import require_begun_waits
 
 PATH = "/api/v1/tags"
 
@@ -115,6 +116,15 @@ def test_a_unit_that_fails_keeps_nothing(store: Store) -> None:
 def test_no_answer_is_kept_of_an_account_that_is_deleted_meanwhile(store: Store) -> None:
     store.write(partial(deletion.delete, 2, now=NOW)).result()
     assert isinstance(_send(store, _asked("k", account=2), "late").result(), int)
+    assert _kept(store, 2) == []
+
+
+@pytest.mark.only_on("postgres")
+def test_a_request_waits_for_the_deletion_of_its_account_before_its_answer_is_kept(store: Store) -> None:
+    def delete() -> None:
+        deletion.delete(2, now=NOW)
+
+    require_begun_waits(store, delete, lambda: _send(store, _asked("k", account=2), "late"))
     assert _kept(store, 2) == []
 
 
