@@ -135,7 +135,9 @@ def _failure(error: apsw.Error, path: Path, target: Path) -> Exception:
     if isinstance(error, apsw.FullError):
         return Failure(f"The disk of {target} is full; the backup was not kept.")
     if isinstance(error, apsw.IOError):
-        return Failure(f"The backup {target} cannot be written: {error}. It was not kept.")
+        # Not with SQLite's text, which is "not an error" for most faults of a copy.
+        text = f"The backup {target} cannot be written, or {path} not be read: a disk may be full or failing."
+        return Failure(f"{text} It was not kept.")
     if isinstance(error, apsw.BusyError):
         return Unavailable("The database is locked by another program. Try again shortly.")
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):

@@ -36,6 +36,7 @@ def test_a_full_disk_is_reported_before_copying(path: Path, folder: Path, monkey
     assert list(folder.iterdir()) == []
 
 
+FAILING = "The backup {1} cannot be written, or {0} not be read: a disk may be full or failing. It was not kept."
 DAMAGED = "The database {0} is damaged, and no backup was created. Run: musicsvc db check"
 
 
@@ -43,7 +44,7 @@ DAMAGED = "The database {0} is damaged, and no backup was created. Run: musicsvc
     ("code", "kind", "says"),
     [
         (apsw.SQLITE_FULL, Failure, "The disk of {1} is full; the backup was not kept."),
-        (apsw.SQLITE_IOERR_WRITE, Failure, "The backup {1} cannot be written: . It was not kept."),
+        (apsw.SQLITE_IOERR_WRITE, Failure, FAILING),
         (apsw.SQLITE_BUSY, Unavailable, "The database is locked by another program. Try again shortly."),
         (apsw.SQLITE_CORRUPT, Failure, DAMAGED),
         (apsw.SQLITE_NOTADB, Failure, DAMAGED),
