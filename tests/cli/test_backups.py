@@ -170,7 +170,7 @@ def test_replacing_a_database_needs_confirmation(run: Run, file: Path, tmp_path:
         shown = terminal.run("db", "restore", str(tmp_path / "one.db"), answers={"[y/N]: ": "y\n"})
     finally:
         terminal.close()
-    assert f"Replace the database {file} by" in shown
+    assert f"Replace the database {file} with" in shown
     assert _emails(file) == []
 
 
