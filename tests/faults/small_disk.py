@@ -9,7 +9,7 @@ import pytest
 
 MEGABYTES = 32
 BLOCK = 4096
-INODES = 500
+INODES = 2000  # a database of PostgreSQL takes about half of them
 
 
 class SmallDisk:
