@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.program import until
+
 MEGABYTES = 32
 BLOCK = 4096
 INODES = 2000  # a database of PostgreSQL takes about half of them
@@ -40,8 +42,9 @@ class SmallDisk:
                 (many / f"{number}").touch()
 
     def mount(self, mode: str) -> None:
-        """Make the disk read-only (`ro`) or writable (`rw`)."""
-        subprocess.run(["mount", "-o", f"remount,{mode}", self.folder], check=True)
+        """Make the disk read-only (`ro`) or writable (`rw`). Files of a killed process are open for a moment longer."""
+        command = ["mount", "-o", f"remount,{mode}", str(self.folder)]
+        until(lambda: not subprocess.run(command, check=False).returncode)
 
     def empty(self) -> None:
         """Free the space again."""
