@@ -263,7 +263,7 @@ async def test_a_large_answer_from_memory_holds_its_memory_until_it_is_read(
 async def test_who_reads_a_large_answer_from_memory_has_time_while_it_arrives(
     store: Store, clock: Clock, start_server: StartServer
 ) -> None:
-    write = 4 * SHORT
+    write = 8 * SHORT  # longer than a busy machine keeps this process waiting
     client = await start_server(patience(write=write, keepalive=SHORT))
     _, token = person(store, clock, "ann@label.test")
     raw = await kept_in_memory(client, store, token)
@@ -271,7 +271,7 @@ async def test_who_reads_a_large_answer_from_memory_has_time_while_it_arrives(
         await until_cut_off(client, slow)
         assert await take(slow) < 900_000
         await until_unread(client, 0)
-    async with not_reading(client.root, raw) as slow:
+    async with not_reading(client.root, raw, 8192) as slow:
         began = time.monotonic()
         assert await asyncio.wait_for(take(slow, 0.06), 60) > 960_000
         assert time.monotonic() - began > write * 1.5
