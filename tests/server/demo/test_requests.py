@@ -1,5 +1,6 @@
 """The journal of a demo: its last requests to the API."""
 
+import asyncio
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ import pytest
 
 from tests.support.demo import Demo, running_demo
 from tests.support.program import until
+from tests.support.raw_connection import in_flight
 
 pytestmark = pytest.mark.only_on("sqlite")  # a demo has its own database, whatever store the run uses
 ALBUMS = "/api/v1/albums"
@@ -151,6 +153,7 @@ def test_a_request_is_listed_once_it_has_ended_and_with_the_part_of_its_body_tha
     more = ["Content-Type: application/json", "Content-Length: 500", "", '{"name": ']
     with socket.create_connection(demo.address) as connection:
         connection.sendall("\r\n".join(head + more).encode())
+        asyncio.run(in_flight(demo.root, 1))
         demo.get("genres")
         assert [entry["route"] for entry in journal(demo)] == ["/api/v1/genres"]
     until(lambda: len(journal(demo)) == 2)
