@@ -17,6 +17,7 @@ from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 NONE = "There is no such comment."
 GAP = 1 << 40  # between neighbouring places, so that many comments fit between them
 LAST = 1 << 62
+FEW = 64  # comments whose places are spread first where there is no room
 
 
 @dataclass(slots=True)
@@ -110,10 +111,13 @@ def _threads(track_id: int, other: int) -> Any:
     return threads.join(each, on=same)
 
 
-def _spread(numbered: Any, gap: int, **values: Any) -> None:
-    """Set the sort keys (`place`) of comments to multiples of `gap`. `numbered`: the query for ids and numbers."""
+def _spread(numbered: Any, gap: int, start: int = 0, **values: Any) -> None:
+    """Set the sort keys (`place`) of comments to `start` plus multiples of `gap`.
+
+    `numbered`: the query for ids and numbers.
+    """
     numbered = numbered.alias("numbered")
-    update = Comment.update(place=numbered.c.number * gap, **values)
+    update = Comment.update(place=start + numbered.c.number * gap, **values)
     update.from_(numbered).where(Comment.id == numbered.c.id).execute()
 
 
@@ -207,7 +211,8 @@ def _free_place(track_id: int, parent: Comment | None, position: int) -> int:
     start = (before if end is None else before.where(Comment.place < end)).scalar() or 0
     room = (LAST if end is None else end) - start
     if room < 2:  # noqa: PLR2004 - no free place between
-        return _renumber(track_id, parent, position)
+        _make_room(track_id, start)
+        return _free_place(track_id, parent, position)
     # The square root leaves room on both sides, for many later comments and for replies to each.
     return start + (GAP if end is None and room > GAP else isqrt(room))
 
@@ -231,11 +236,23 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
     return found
 
 
-def _renumber(track_id: int, parent: Comment | None, position: int) -> int:
-    """Spread the sort keys (`place`) of the track's comments evenly. Return an unused key for a new comment."""
+def _make_room(track_id: int, start: int) -> None:
+    """Spread the sort keys (`place`) after `start`, of as few comments as suffice: a track may have very many."""
+    after, few = (Comment.track == track_id) & (Comment.place > start), FEW
+    while True:
+        end = Comment.select(Comment.place).where(after).order_by(Comment.place).offset(few).limit(1).scalar()
+        number = Comment.select().where(after).count() if end is None else few
+        gap = min(GAP, ((LAST if end is None else end) - start) // (number + 2))
+        if gap >= max(2, isqrt(GAP)):
+            return _spread(_numbered(after if end is None else after & (Comment.place < end)), gap, start)
+        if end is None:
+            return _spread(_numbered(Comment.track == track_id), _gap(count(track_id)))
+        few *= 4
+
+
+def _numbered(which: Any) -> Any:
     number = fn.ROW_NUMBER().over(order_by=[Comment.place, Comment.id]).alias("number")
-    _spread(Comment.select(Comment.id, number).where(Comment.track == track_id), _gap(count(track_id)))
-    return _free_place(track_id, parent, position)
+    return Comment.select(Comment.id, number).where(which)
 
 
 def _gap(comments: int) -> int:

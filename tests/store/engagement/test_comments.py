@@ -135,6 +135,37 @@ def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
         assert len(set(places)) == len(places)
 
 
+@pytest.mark.parametrize("position", [40, 50], ids=["before many", "after many"])
+def test_room_for_a_comment_is_made_among_its_neighbours(
+    store: Store, thread: tuple[int, Identity], position: int
+) -> None:
+    """Few comments get another place, however many the track has: an account can ask for it with every few of its own."""
+    track, ann = thread
+
+    def places() -> dict[int, int]:
+        return dict(Comment.select(Comment.id, Comment.place).where(Comment.track == track).tuples().iterator())
+
+    def run() -> None:
+        values = {"track": track, "user": ann.user_id, "content": "x", "position": 50, "depth": 0, "created_at": 0}
+        rows = [{**values, "place": number * comments.GAP} for number in range(1, 1001)]
+        Comment.insert_many(rows).execute()
+        chain: list[int | None] = [None]
+        comments.create(track, "last", position=60, now=0, actor=ann)
+        for _ in range(7):
+            chain.append(comments.create(track, "x", parent_id=chain[-1], position=position, now=0, actor=ann).id)
+        moved = 0
+        for parent in [*chain[1:], *chain[:0:-1]] * 3:
+            before = places()
+            comments.create(track, "x", parent_id=parent, now=0, actor=ann)
+            after = places()
+            changed = sum(after[each] != place for each, place in before.items())
+            moved += changed > 0
+            assert changed <= 100
+        assert moved
+
+    rolled_back(store, run)
+
+
 def _create(track: int, ann: Identity, parent: int | None = None, **more: Any) -> Callable[[], int]:
     """Return a transaction that creates a comment and returns its id."""
     return lambda: comments.create(track, **{"content": "x", "parent_id": parent, "now": 0, "actor": ann} | more).id
