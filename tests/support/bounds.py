@@ -61,6 +61,8 @@ CONSTANTS = {
     "import_pace": "store.importing.tasks.work.SHARED",
     "undone_at_once": "store.importing.undoing.made_rows.AT_ONCE",
     "restored_at_once": "store.importing.undoing.restoring.AT_ONCE",
+    "most_notifications": "store.messaging.notifications.MOST",
+    "most_in_playlist": "store.playlists.playlists.MOST_TRACKS",
     "subjects_per_batch": "store.insights.export_rows.SUBJECTS_PER_BATCH",
     "tracks_per_batch": "store.insights.export_rows.TRACKS_PER_BATCH",
     "first_of_top": "store.insights.tops.FIRST_READ",

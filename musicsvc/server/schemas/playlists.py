@@ -12,6 +12,7 @@ from musicsvc.server.schemas.catalog import TrackNested
 from musicsvc.server.schemas.fields import MAX_ID, Body, Id, Name, NameText, Text, Url
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import tracks
+from musicsvc.store.playlists import playlists
 from musicsvc.wording import quantity
 
 MAX_IDS = 500
@@ -89,6 +90,14 @@ class TracksIn(Body):
 
     ids: Ids
 
+    @classmethod
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
+        """Return an error message for each unknown track, and for a playlist that would have too many."""
+        errors = super().check_against_store(sent, faults)
+        if "ids" not in faults and subject.tracks_count + len(sent["ids"]) > playlists.MOST_TRACKS:
+            errors["ids"] = f"A playlist has at most {playlists.MOST_TRACKS:,} tracks."
+        return errors
+
 
 class MoveIn(Body):
     """The positions of a track in a playlist, counted from 1: before and after it is moved."""
@@ -98,10 +107,16 @@ class MoveIn(Body):
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
-        """Return an error message for each position after the last track."""
+        """Return an error message for each position after the last track, and for a move over too many."""
         last = subject.tracks_count
-        beyond = [name for name in ("from", "to") if name not in faults and sent[name] > last]
-        return {name: f"The playlist has {quantity(last, 'track')}." for name in beyond}
+        errors = {
+            name: f"The playlist has {quantity(last, 'track')}."
+            for name in ("from", "to")
+            if name not in faults and sent[name] > last
+        }
+        if not (faults or errors) and abs(sent["to"] - sent["from"]) >= playlists.MOST_TRACKS:
+            errors["to"] = f"Must be less than {playlists.MOST_TRACKS:,} positions away."
+        return errors
 
 
 class InviteIn(Body):

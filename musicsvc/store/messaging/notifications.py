@@ -47,9 +47,12 @@ def _choices(user_id: int) -> Any:
 def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bool]]]) -> None:
     """Update settings from pairs of `notif_id` and {channel: enabled}. Channels that a pair omits are not changed.
 
-    Raises Invalid if the account has settings for too many kinds of notifications then.
+    Raises Invalid if the account gets settings for too many kinds of notifications. One that has more, from a version
+    without this bound, can change these.
     """
     lock_row(User, user_id)
+    kinds = NotificationChoice.select().where(NotificationChoice.user == user_id)
+    most = max(MOST, kinds.count())
     merged: dict[str, dict[str, bool]] = {}
     for notif_id, channels in selections:
         merged.setdefault(notif_id, {}).update(channels)
@@ -60,7 +63,7 @@ def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bo
             insert.on_conflict(conflict_target=target, update=channels).execute()
         else:
             insert.on_conflict(conflict_target=target, action="IGNORE").execute()
-    if NotificationChoice.select().where(NotificationChoice.user == user_id).count() > MOST:
+    if kinds.count() > most:
         raise Invalid({"selections": TOO_MANY})
 
 

@@ -18,6 +18,7 @@ from musicsvc.store.models import ImportItem, Playlist, PlaylistInvite, Playlist
 
 UNKNOWN = "There is no such playlist."
 CONTENTS = (PlaylistTrack.track, PlaylistTrack.added_by, PlaylistTrack.added_at)
+MOST_TRACKS = 10_000  # that are added, and positions of a move: each costs the writer, and lists count tracks
 RECORDS = "playlist_track"  # the kind of records of imports that are about playlists
 
 

@@ -5,6 +5,7 @@ import pytest
 from musicsvc.store.messaging import notifications
 from musicsvc.store.models import Device
 from tests.support.people import People
+from tests.support.bounds import Bounds
 from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
 
@@ -119,7 +120,9 @@ async def test_notification_choices_merge_by_channel(client: Client) -> None:
     ]
 
 
-async def test_an_account_has_settings_for_a_bounded_number_of_kinds_of_notifications(client: Client) -> None:
+async def test_an_account_has_settings_for_a_bounded_number_of_kinds_of_notifications(
+    client: Client, bounds: Bounds
+) -> None:
     path = "notifications/me/subscriptions"
     kinds = [{"notif_id": f"kind_{number}", "channels": {}} for number in range(notifications.MOST)]
     for first in range(0, notifications.MOST, 100):
@@ -129,6 +132,9 @@ async def test_an_account_has_settings_for_a_bounded_number_of_kinds_of_notifica
     known = [{"notif_id": "kind_7", "channels": {"email": False}}]
     assert (await client.put(path, {"selections": known})).status == 200
     assert len((await client.get(path)).json["subscriptions"]) == notifications.MOST
+    bounds(most_notifications=7)  # as if an earlier version had stored more
+    assert (await client.put(path, {"selections": known})).status == 200
+    assert (await client.put(path, {"selections": [{"notif_id": "one_more", "channels": {}}]})).status == 422
 
 
 async def test_notifications_of_others_are_theirs(client: Client, ben: tuple[int, Client]) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from musicsvc.clock import isoformat
+from tests.support.bounds import Bounds
 from tests.support.people import People, make_tracks
 from tests.support.shared_server import Shared, on_shared_loop
 
@@ -77,6 +78,23 @@ async def test_a_track_is_moved_as_in_a_list(people: People, shared: Shared) -> 
         assert [row["id"] for row in rows] == order, (first, to)
     beyond = await people.ann.ask.post(f"playlists/{playlist}/tracks/move", {"from": 7, "to": 0})
     assert beyond.json["errors"].keys() == {"from", "to"}
+
+
+async def test_neither_a_playlist_nor_a_move_is_larger_than_the_bound(
+    people: People, shared: Shared, bounds: Bounds
+) -> None:
+    """One that an import made longer stays."""
+    playlist, tracks = await people.ann.playlist(), make_tracks(shared.store, 5)
+    path = f"playlists/{playlist}/tracks"
+    assert (await people.ann.ask.post(f"{path}/add", {"ids": tracks})).status == 200
+    bounds(most_in_playlist=5)
+    assert (await people.ann.ask.post(f"{path}/move", {"from": 5, "to": 1})).status == 200
+    longer = await people.ann.ask.post(f"{path}/add", {"ids": [tracks[0], UNKNOWN]})
+    assert longer.json["errors"].keys() == {"ids", "ids.1"}
+    bounds(most_in_playlist=4)
+    farther = await people.ann.ask.post(f"{path}/move", {"from": 5, "to": 1})
+    assert (farther.status, list(farther.json["errors"])) == (422, ["to"])
+    assert (await people.ann.ask.post(f"{path}/move", {"from": 5, "to": 2})).status == 200
 
 
 @pytest.mark.parametrize("by_path", [True, False])
