@@ -4,8 +4,8 @@ import pytest
 
 from musicsvc.store.messaging import notifications
 from musicsvc.store.models import Device
-from tests.support.people import People
 from tests.support.bounds import Bounds
+from tests.support.people import People
 from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
 

@@ -139,7 +139,7 @@ def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
 def test_room_for_a_comment_is_made_among_its_neighbours(
     store: Store, thread: tuple[int, Identity], position: int
 ) -> None:
-    """Few comments get another place, however many the track has: an account can ask for it with every few of its own."""
+    """Few get another place, however many the track has: an account can ask for it with every few of its own."""
     track, ann = thread
 
     def places() -> dict[int, int]:
