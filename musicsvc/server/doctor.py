@@ -1,8 +1,11 @@
 """Run all checks of `musicsvc doctor`. Certificates, settings, log and open files are checked in this module."""
 
 import ipaddress
+import ssl
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from musicsvc.clock import DAY, HOUR, to_date
 from musicsvc.config import Server, Settings
@@ -12,6 +15,7 @@ from musicsvc.server.process import resources
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import Finding, database, failed, files, ok, problem, warning
+from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of, without_password
 
@@ -19,6 +23,7 @@ SOON, URGENT = 14 * DAY, 3 * DAY
 RENEW = "Renew the certificate, and send SIGHUP to the server."
 WIDEST = {4: 8, 6: 16}  # by IP version: the shortest prefix that can still be one organisation's network
 FEW_CONNECTIONS = 1_000
+SECONDS = 2.0  # the longest wait for the certificate of the running server
 
 
 def check(settings: Settings, config_file: Path, *, now: int, beside: Store | None = None) -> Iterator[Finding]:
@@ -38,6 +43,9 @@ def check(settings: Settings, config_file: Path, *, now: int, beside: Store | No
     if path is not None:
         yield from _of_files(settings, path, now)
     yield from _attempt("TLS", lambda: check_tls(settings.server, now=now))
+    with suppress(Failure, OSError, ValueError):  # check_tls names what cannot be read; the server may stop just now
+        yield from check_chain(settings.server)
+        yield from check_running(settings, now=now)
     yield from check_settings(settings)
     yield check_open_files(settings)
 
@@ -114,6 +122,29 @@ def check_tls(server: Server, *, now: int) -> Iterator[Finding]:
         return
     for number, validity in enumerate(validities, 1):
         yield _check_validity("The certificate" if number == 1 else f"Certificate {number} of the chain", validity, now)
+
+
+def check_running(settings: Settings, *, now: int) -> Iterator[Finding]:
+    """Check the certificate of the running server of this machine, if it is not the one in the settings."""
+    root = file_locks.served_at(settings.place, settings.server.port)
+    if root is None or not root.startswith("https:"):
+        return
+    address = urlsplit(root)
+    text = ssl.get_server_certificate((address.hostname or "", address.port or 443), timeout=SECONDS)
+    used = ssl.PEM_cert_to_DER_cert(text)
+    file, validity = settings.server.tls_cert, tls.validity(used)
+    if file is None:
+        yield _check_validity("The certificate of the running server", validity, now)
+    elif used not in tls.certificates(file)[:1]:
+        finding = f"The running server still uses another certificate, which expires on {to_date(validity.ends)}."
+        yield (problem if validity.ends < now + URGENT else warning)("TLS", finding, "Send SIGHUP to the server.")
+
+
+def check_chain(server: Server) -> Iterator[Finding]:
+    """Check that the certificate file contains intermediate authorities, unless this machine knows the issuer."""
+    if server.tls_cert is not None and len(tls.certificates(server.tls_cert)) == 1 and tls.lacks_issuer(server):
+        finding = "This machine does not know the certificate's issuer, and the file contains no further certificate."
+        yield warning("TLS", finding, "Use the full chain, unless all clients know the issuer.")
 
 
 def _check_validity(name: str, validity: tls.Validity, now: int) -> Finding:

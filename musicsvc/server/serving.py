@@ -17,7 +17,6 @@ from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics.multiprocess import SharedMetrics
-from musicsvc.server.network import tls
 from musicsvc.server.network.tls import Configuration
 from musicsvc.server.process import resources
 from musicsvc.server.process.service_manager import ServiceManager
@@ -72,7 +71,7 @@ def serve(
 
         def begun() -> None:
             ready(source.current.root(listener))
-            tls.warn(settings.server, clock.now())
+            source.current.warn(clock.now())
             undo.pop_all()  # the signals stay blocked until the process exits
 
         _supervise(source, clock, listener, check, begun, demo, reloads=load is not None)
@@ -104,7 +103,7 @@ def _supervise(
                 log_setup.change(writer, source.current.settings.log)
                 tell(source.current.listening(listener))
                 log.info(RELOADED)
-                tls.warn(source.current.settings.server, clock.now())
+                source.current.warn(clock.now())
                 return RELOADED
             source.current = before
             log.error("%s: a worker process did not start", REFUSED)

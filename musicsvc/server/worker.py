@@ -112,7 +112,7 @@ class Worker:
     def _build(self, store: Store) -> App:
         settings = self.configuration.settings
         collectors.add_backups(self.metrics, settings, self.clock)
-        collectors.add_installation(self.metrics, settings)
+        collectors.add_installation(self.metrics, settings, self.configuration.validities)
         root = self.configuration.root(self.listener)
         app = App(settings, store, self.clock, root, self.metrics, self.demo)
         if backups := backup_scheduler.build(settings, self.clock):

@@ -194,6 +194,21 @@ def test_an_invalid_certificate_file_is_a_problem(
     assert str(file) in finding.finding
 
 
+def test_a_certificate_without_its_intermediate_authority_is_a_warning(tmp_path: Path) -> None:
+    root = trustme.CA()
+    leaf = root.create_child_ca().issue_cert("localhost")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    key.write_bytes(leaf.private_key_pem.bytes())
+    server = Server(tls_cert=cert, tls_key=key)
+    chain = [blob.bytes() for blob in leaf.cert_chain_pems]
+    levels = []
+    for content in (chain, chain[:1]):
+        cert.write_bytes(b"".join(content))
+        levels.append([finding.level for finding in exposure.check_chain(server)])
+    assert levels == [[], ["warning"]]
+    assert list(exposure.check_chain(Server())) == []
+
+
 def test_a_missing_certificate_or_another_key_is_a_problem(tmp_path: Path) -> None:
     server = _pem(tmp_path, begins=-YEAR, ends=YEAR)
     other = tmp_path / "other"

@@ -1,7 +1,7 @@
 """Metrics of connections, the installation, the activity log, unsent responses, backups, log lines and the store."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import isfinite
 
@@ -12,10 +12,10 @@ from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.logs.writer import LineWriter
 from musicsvc.server.metrics.registry import Metrics
-from musicsvc.server.network import tls
 from musicsvc.server.network.acceptor import Acceptor
 from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.network.protocol import HttpConnection
+from musicsvc.server.network.tls import Validity
 from musicsvc.server.request.first_steps import FirstSteps
 from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.drawings import Drawings
@@ -102,9 +102,8 @@ def add_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
     metrics.on_scrape("musicsvc_backup_bytes", "Size of the last good backup.", size)
 
 
-def add_installation(metrics: Metrics, settings: Settings) -> None:
+def add_installation(metrics: Metrics, settings: Settings, validities: Iterable[Validity] = ()) -> None:
     """Add metrics of the end of the certificate in use, and of the free space on the disk of the data folder."""
-    validities = tls.validities(settings.server.tls_cert) if settings.server.tls_cert is not None else []
     ends = min((validity.ends for validity in validities), default=None)
     text = "Time at which the TLS certificate, or an earlier one of its chain, expires, in seconds since 1970."
     metrics.on_scrape("musicsvc_tls_certificate_not_after_timestamp_seconds", text, lambda: ends and ends / SECOND)

@@ -5,7 +5,6 @@ import logging
 import re
 import socket
 import ssl
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from musicsvc.store.engine.url import path_of
 
 log = logging.getLogger("musicsvc")
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+NO_ISSUER = 20  # X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY of OpenSSL
 VERSION = 0xA0  # DER tag
 LONG = 0x80  # flag: the length is written in several bytes, whose number follows
 FORMATS = {13: "%y%m%d%H%M%SZ", 15: "%Y%m%d%H%M%SZ"}
@@ -36,10 +36,11 @@ def create_context(server: Server) -> ssl.SSLContext | None:
             path.open("rb").close()
         # With an empty password, a key with a passphrase is an error; without a password, OpenSSL would prompt.
         context.load_cert_chain(server.tls_cert, server.tls_key, password="")
-    except ssl.SSLError:
+    except ssl.SSLError as error:
+        reason = f" ({error.reason.lower().replace('_', ' ')})" if error.reason else ""
         raise Failure(
             f"{server.tls_cert} and {server.tls_key} are not a valid certificate and its key, in PEM and without a"
-            " passphrase."
+            f" passphrase{reason}."
         ) from None
     except OSError as error:
         raise Failure(f"{error.filename} cannot be read: {error.strerror}.") from None
@@ -74,8 +75,7 @@ class Validity:
 def validities(file: Path) -> list[Validity]:
     """Return the validity of each certificate in the file, in file order. Raises Failure if there is none."""
     try:
-        blocks = BLOCK.findall(file.read_text("latin-1"))  # names may be beside the certificates
-        found = [_validity(ssl.PEM_cert_to_DER_cert(block)) for block in blocks]
+        found = [validity(each) for each in certificates(file)]
     except OSError as error:
         raise Failure(f"{file} cannot be read: {error.strerror}.") from None
     except (ValueError, LookupError):
@@ -85,16 +85,32 @@ def validities(file: Path) -> list[Validity]:
     return found
 
 
-def warn(server: Server, now: int) -> None:
-    """Log each certificate that clients refuse for its time."""
-    with suppress(Failure):
-        for each in validities(server.tls_cert) if server.tls_cert else []:
-            if not each.begins <= now < each.ends:
-                period = to_date(each.begins), to_date(each.ends)
-                log.warning("%s has a certificate for %s to %s only: clients refuse it", server.tls_cert, *period)
+def lacks_issuer(server: Server) -> bool:
+    """Return whether clients with the authorities of this machine do not find the issuer of the certificate."""
+    context = create_context(server)
+    if context is None:
+        return False
+    trusting = ssl.create_default_context()
+    trusting.check_hostname = False
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = trusting.wrap_bio(down, up), context.wrap_bio(up, down, server_side=True)
+    for side in sides * 2:
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+        except ssl.SSLCertVerificationError as error:
+            return error.verify_code == NO_ISSUER
+    return False
 
 
-def _validity(der: bytes) -> Validity:
+def certificates(file: Path) -> list[bytes]:
+    """Return the certificates in the file, in DER. Raises OSError or ValueError if it cannot be read."""
+    blocks = BLOCK.findall(file.read_text("latin-1"))  # names may be beside the certificates
+    return [ssl.PEM_cert_to_DER_cert(block) for block in blocks]
+
+
+def validity(der: bytes) -> Validity:
     """Return the validity of a certificate in DER, where it is the fifth signed field (RFC 5280, section 4.1)."""
     _, certificate, _ = _element(der, 0)
     _, at, _ = _element(der, certificate)
@@ -125,10 +141,14 @@ def _instant(text: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Valid settings, with the TLS context made from their certificate."""
+    """Valid settings, with the TLS context made from their certificate.
+
+    Workers do not read the file again, which may have been replaced or removed when one starts in place of another.
+    """
 
     settings: Settings
     tls: ssl.SSLContext | None
+    validities: tuple[Validity, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -140,7 +160,15 @@ class Configuration:
             raise Failure("database_read_url is set, but database_url is not that of a PostgreSQL server. Unset it.")
         context = create_context(settings.server)
         require_encryption(settings.server)
-        return cls(settings, context)
+        return cls(settings, context, tuple(validities(file) if (file := settings.server.tls_cert) else ()))
+
+    def warn(self, now: int) -> None:
+        """Log each certificate that clients refuse for its time."""
+        for each in self.validities:
+            if not each.begins <= now < each.ends:
+                period = to_date(each.begins), to_date(each.ends)
+                file = self.settings.server.tls_cert
+                log.warning("%s has a certificate for %s to %s only: clients refuse it", file, *period)
 
     def root(self, listener: socket.socket) -> str:
         """Return the service's root URL, with the port of the listener. It never depends on the Host header."""

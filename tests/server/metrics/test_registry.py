@@ -9,7 +9,7 @@ import pytest
 
 from musicsvc import __version__
 from musicsvc.clock import SECOND, MovableClock
-from musicsvc.config import Limits, Metrics, Server, Settings
+from musicsvc.config import Limits, Metrics, Settings
 from musicsvc.errors import NotFound
 from musicsvc.server.call import Call
 from musicsvc.server.handlers.health import expose_metrics
@@ -206,16 +206,16 @@ def test_there_are_no_backups_of_postgresql(clock: MovableClock) -> None:
 
 
 def test_the_end_of_the_certificate_and_free_disk_space_are_metrics(certified: tuple[str, str], tmp_path: Path) -> None:
-    certificate, key = certified
+    certificate, _ = certified
     url = f"sqlite:///{tmp_path / 'musicsvc.db'}"
-    plain, encrypted = Server(), Server(tls_cert=Path(certificate), tls_key=Path(key))
     found = []
-    for server in (plain, encrypted):
+    validities = tls.validities(Path(certificate))
+    for used in ((), validities):
         metrics = Counting()
-        collectors.add_installation(metrics, Settings(database_url=url, server=server))
+        collectors.add_installation(metrics, Settings(database_url=url), used)
         found.append(read(metrics.text().decode()))
     name = "musicsvc_tls_certificate_not_after_timestamp_seconds"
-    ends = min(validity.ends for validity in tls.validities(Path(certificate)))
+    ends = min(validity.ends for validity in validities)
     assert (series(found[0], name), total(found[1], name)) == ([], ends / SECOND)
     free = shutil.disk_usage(tmp_path).free
     assert total(found[0], "musicsvc_data_disk_free_bytes") == pytest.approx(free, rel=0.2)

@@ -156,8 +156,12 @@ def test_faulty_tls_files_are_named(certified: tuple[str, str], tmp_path: Path) 
         ((cert, tmp_path), f"{tmp_path} cannot be read: Is a directory"),
         ((junk, key), "are not a valid certificate and its key"),
         ((cert, junk), "are not a valid certificate and its key"),
-        ((cert, tmp_path / "other.pem"), "are not a valid certificate and its key"),
+        ((cert, tmp_path / "other.pem"), r"without a passphrase \(key values mismatch\)\."),
     ):
         with pytest.raises(Failure, match=words):
             tls.create_context(Server(tls_cert=pair[0], tls_key=pair[1]))
     assert tls.create_context(Server()) is None
+    trusted = tmp_path / "trusted.pem"  # OpenSSL reads it
+    trusted.write_text(cert.read_text().replace("CERTIFICATE", "TRUSTED CERTIFICATE"))
+    with pytest.raises(Failure, match="not a valid PEM certificate"):
+        Configuration.of(Settings(server=Server(tls_cert=trusted, tls_key=key)))
