@@ -1,5 +1,6 @@
 """Create, list and delete comments on tracks. Sorting by the column `place` puts replies right after their comment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any
@@ -59,7 +60,7 @@ def create(
 
     Raises Invalid if the parent is missing, deleted or on another track.
     """
-    _lock(track_id)
+    _lock([track_id])
     if parent_id is not None and (problem := find_parent_problem(parent_id, track_id)):
         raise Invalid({"parent_id": problem})
     parent = None if parent_id is None else Comment.get_by_id(parent_id)
@@ -135,7 +136,7 @@ def delete(comment: Comment) -> None:
 
     Comments whose text was deleted earlier are deleted too when their last reply is deleted.
     """
-    _lock(comment.track)
+    _lock([comment.track])
     found: Comment = existing(Comment.get_or_none(Comment.id == comment.id), NONE)
     if found.deleted:
         return
@@ -156,22 +157,27 @@ def delete_all(user_id: int) -> None:
     """Delete all comments of an account, which is about to be deleted. Those with replies lose text and author."""
     commented = Comment.select(Comment.track).where(Comment.user == user_id).distinct().order_by(Comment.track)
     tracks: list[int] = [track for (track,) in commented.tuples().iterator()]
-    for track_id in tracks:
-        _lock(track_id)
+    for some in batches(tracks):
+        _lock(some)
     Comment.update(deleted=True, content="", user=None).where(Comment.user == user_id).execute()
-    for track_id in tracks:
-        removed = _without_replies(track_id)
+    for some in batches(tracks):  # a statement for each track would take most of the time
+        removed = _without_replies(some)
         # A thread may be deeper than the 1,000 levels of SQLite's cascades.
         for query in (Comment.update(parent=None), Comment.delete()):
-            for some in batches(removed):
-                query.where(Comment.id.in_(some)).execute()
+            for ids in batches(removed):
+                query.where(Comment.id.in_(ids)).execute()
 
 
-def _without_replies(track_id: int) -> list[int]:
-    """Return the ids of the track's deleted comments that have no reply with text, directly or indirectly."""
-    found, depth_after = [], -1  # of the next comment that stays
-    last_first = _places(track_id).order_by(Comment.place.desc(), Comment.id.desc())
-    for comment_id, _, depth, deleted in last_first.tuples().iterator():
+def _without_replies(track_ids: Sequence[int]) -> list[int]:
+    """Return the ids of deleted comments on the tracks that have no reply with text, directly or indirectly."""
+    found, track, depth_after = [], 0, -1  # of the next comment that stays
+    places = Comment.select(Comment.id, Comment.track, Comment.depth, Comment.deleted)
+    last_first = places.where(Comment.track.in_(track_ids)).order_by(
+        Comment.track.desc(), Comment.place.desc(), Comment.id.desc()
+    )
+    for comment_id, of, depth, deleted in last_first.tuples().iterator():
+        if of != track:
+            track, depth_after = of, -1
         if deleted and depth_after <= depth:
             found.append(int(comment_id))
         else:
@@ -195,9 +201,9 @@ def _first_removable_place(comment: Comment, depth_after: int) -> int:
     return int(start)
 
 
-def _lock(track_id: int) -> None:
-    """Prevent other transactions from changing the track's comments until this transaction ends."""
-    list(lock_rows(Track.select(Track.id).where(Track.id == track_id)).tuples().iterator())
+def _lock(track_ids: Sequence[int]) -> None:
+    """Prevent other transactions from changing the comments of the tracks until this transaction ends."""
+    list(lock_rows(Track.select(Track.id).where(Track.id.in_(track_ids)).order_by(Track.id)).tuples().iterator())
 
 
 def _places(track_id: Any) -> Any:

@@ -147,7 +147,7 @@ def find_by_name(name: str, *, actor: Identity) -> PlaylistRow | None:
     """Lock and return the actor's oldest playlist with this name, or None. Concurrent calls for the actor wait."""
     lock_row(User, actor.user_id)
     query = Playlist.select(Playlist.id).where(Playlist.owner == actor.user_id, Playlist.name == name)
-    for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id)).tuples().iterator()]:
+    for (playlist_id,) in [*lock_rows(query.order_by(Playlist.id).limit(1)).tuples().iterator()]:
         return get(playlist_id)
     return None
 

@@ -24,6 +24,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
 from tests.support.bounds import Bounds
 from tests.support.examples import examples
+from tests.support.query_count import queries
 from tests.support.rolled_back import rolled_back
 
 MANY = 10_000
@@ -164,6 +165,31 @@ def test_room_for_a_comment_is_made_among_its_neighbours(
         assert moved
 
     rolled_back(store, run)
+
+
+def test_comments_of_a_deleted_account_cost_no_statement_for_each_track(
+    store: Store, thread: tuple[int, Identity]
+) -> None:
+    track, ann = thread
+
+    def comment() -> int:
+        tracks = [track, *(int(Track.create(name="Air", duration=1, created_at=0).id) for _ in range(20))]
+        for each in tracks:
+            for depth in range(2):
+                Comment.create(
+                    track=each, user=ann.user_id, content="x", position=0, depth=depth, place=1 + depth, created_at=0
+                )
+        kept = Comment.create(track=track, content="a reply", position=0, depth=2, place=3, created_at=0)
+        return int(kept.id)
+
+    kept, statements = store.write(comment).result(), list[str]()
+    with queries(store, statements.append):
+        store.write(lambda: comments.delete_all(ann.user_id)).result()
+
+    assert len(statements) < 10
+    assert [row.depth for row in store.read(lambda: _rows(track)).result()] == [0, 1, 2]
+    assert store.read(lambda: Comment.select().count()).result() == 3
+    assert store.read(lambda: Comment.get_by_id(kept).content).result() == "a reply"
 
 
 def _create(track: int, ann: Identity, parent: int | None = None, **more: Any) -> Callable[[], int]:
