@@ -48,9 +48,11 @@ def show(noun: Noun, query: MergeQuery, caller: SessionIdentity) -> View:
 
 def _find(noun: Noun, name: str, text: str, caller: SessionIdentity) -> int:
     try:
-        return names.find_id(noun, text, manager_id=caller.user_id)
+        found = names.find_id(noun, text, manager_id=caller.user_id)
+        row_texts.load(noun, found)  # digits alone need not be those of a row
     except Failure as failure:
         raise Invalid({name: failure.message}) from None
+    return found
 
 
 def merge(noun: Noun, body: MergeForm, caller: SessionIdentity, now: int) -> Redirect:
@@ -91,7 +93,7 @@ def _parts(text: str, now: int) -> list[str]:
 def split(body: SplitForm, caller: SessionIdentity, now: int) -> View | Redirect:
     """Split an artist into others, or show what a split would do."""
     if body.preview:
-        return show_split(SplitQuery(artist=body.artist, into=body.into or None), caller, now)
+        return show_split(SplitQuery(artist=body.artist, into=body.into), caller, now)
     artist, parts = _find("artist", "artist", body.artist, caller), _parts(body.into, now)
     done = splitting.split(artist, parts, now=now, caller=caller, actor=_actor(caller))
     return Redirect("/insights/artists", f"{done.name} is split into {', '.join(part.name for part in done.into)}.")
