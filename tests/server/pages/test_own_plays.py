@@ -9,6 +9,7 @@ from musicsvc.store.listens.matching import Listen
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, User
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
+from tests.support.html_page import HtmlPage
 from tests.support.office import Office
 from tests.support.page_client import add_session, page_client, text
 from tests.support.shared_server import on_shared_loop
@@ -70,3 +71,27 @@ async def test_titles_that_players_make_up_are_cut_where_no_track_has_a_longer_n
     assert "M" * 255 in shown
     beyond = text(await developer.browser.get("/settings/listens?page=9"))
     assert 'There are no more rows. <a href="?page=1">First page</a>' in beyond
+
+
+@on_shared_loop
+async def test_naming_and_dismissing_listens_stays_on_the_page_of_the_list(developer: Person) -> None:
+    value, now = developer.token(scope=tokens.LISTEN)[1], developer.shared.clock.now()
+
+    def hear(user: User) -> None:
+        actor = tokens.identify(tokens.digest(value))
+        assert actor is not None
+        heard = [Listen(now - at * MINUTE, "Solo", f"Title {at}") for at in range(1, 43)]
+        receiving.receive(heard, [None] * len(heard), now=now, actor=actor, accepted=True, daily=600)
+        artist = Artist.create(name="Trio", manager=user.id, created_at=1)
+        TrackArtist.create(track=Track.create(name="Air", duration=1, created_at=1), artist=artist, position=0)
+
+    developer.do(hear)
+    forms = HtmlPage((await developer.browser.get("/settings/listens?page=2")).body).forms
+    name, *_ = (path for path in forms if path.endswith("/name?page=2"))
+    *_, dismiss = (path for path in forms if path.endswith("/dismiss?page=2"))
+    refused = HtmlPage((await developer.browser.post(name, {"track": "Nothing"})).body)
+    assert refused.forms[name]["track"] == "Nothing"
+    assert refused.text.count("There is no track named Nothing.") == 1
+    for path, fields in ((name, {"track": "Air"}), (dismiss, {})):
+        done = await developer.browser.post(path, fields)
+        assert (done.status, done.headers.get("Location")) == (303, "/settings/listens?page=2"), path

@@ -60,7 +60,7 @@ def show_listens(query: ListensQuery, caller: SessionIdentity) -> View:
     return View("listens.html", told | {"found": found, "rows": found.rows})
 
 
-def name(subject: int, body: NameForm, caller: SessionIdentity, now: int) -> Redirect:
+def name(subject: int, body: NameForm, query: ListensQuery, caller: SessionIdentity, now: int) -> Redirect:
     """Count pending listens as plays of the track that the form names. Raises Invalid if there is no such track."""
     try:
         track = names.find_id("track", body.track)
@@ -69,13 +69,17 @@ def name(subject: int, body: NameForm, caller: SessionIdentity, now: int) -> Red
     if tracks.missing([track]):
         raise Invalid({"track": tracks.UNKNOWN})
     pending.name(subject, track, actor=caller, now=now)
-    return Redirect(LISTENS, "The listens are counted as plays of that track.")
+    return _back(query, "The listens are counted as plays of that track.")
 
 
-def dismiss(subject: int, caller: SessionIdentity) -> Redirect:
+def dismiss(subject: int, query: ListensQuery, caller: SessionIdentity) -> Redirect:
     """Delete the pending listens of one artist and title."""
     pending.dismiss(subject, actor=caller)
-    return Redirect(LISTENS, "The listens are dismissed.")
+    return _back(query, "The listens are dismissed.")
+
+
+def _back(query: ListensQuery, notice: str) -> Redirect:
+    return Redirect(LISTENS if query.page == 1 else f"{LISTENS}?page={query.page}", notice)
 
 
 def dismiss_all(caller: SessionIdentity) -> Redirect:
