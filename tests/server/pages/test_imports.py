@@ -584,6 +584,7 @@ async def test_the_next_file_replaces_the_last_but_not_while_it_is_imported(
     await developer.browser.post(f"{path}/stop")
     shown = await ready(developer, path)
     assert "You stopped it." in shown
+    assert "An import would do this" in shown  # its numbers are those of the check
     some = len(tracks(developer))
     assert 0 < some < ROWS
     assert "interrupted" in text(await developer.browser.get("/import"))
