@@ -112,9 +112,9 @@ ROUTES: tuple[Route, ...] = (
     *(page("GET", f"{path}/csv", partial(overviews.download, kind), SESSION,
            limit=RateLimit.EXPORTS, cost=Cost(Runs.SLOW, replica=True)) for kind, path in TABLES.items()),
     page("GET", COMPARE, insights.compare, SESSION, form=COMPARE, cost=FIGURES),
-    page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, form=COMPARE),
+    page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, form=COMPARE, keyed=True),
     page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),
-    *(page("POST", f"{path}/share", insights.share, SESSION, find=find, form=path)
+    *(page("POST", f"{path}/share", insights.share, SESSION, find=find, form=path, keyed=True)
       for path, find in KINDS.items()),
     export("/insights/export/csv", exports.export_table("csv")),
     export("/insights/export/json", exports.export_table("json", attachment=True)),

@@ -72,7 +72,8 @@ def _share(
     link = report_links.create(
         subjects, days, user_id=caller.user_id, programs=body.programs, lifetime=lifetime, now=now
     )
-    return View("insights/shared.html", {"page": share_links.link(link, site)}, status=201)
+    again = Redirect("/settings#share-links", "The link was created already. It is in the list of share links.")
+    return View("insights/shared.html", {"page": share_links.link(link, site)}, status=201, again=again)
 
 
 def end_share(subject: ReportLink, caller: SessionIdentity, now: int) -> Redirect:
