@@ -15,6 +15,7 @@ names with a key: those that equal it, and these.
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from musicsvc.store.engine.name_keys import folded_key, name_key
@@ -37,7 +38,7 @@ ID_MASK = (1 << ID_BITS) - 1
 ORDERED = 2  # fewer results are in order
 SHORTEST = 3000  # names that PostgreSQL scans before it uses the trigram index
 LONGEST_START = 5  # the longest beginning of a name, with its mark, for which PostgreSQL has an index
-PHRASES = "SELECT rowid FROM {table} WHERE {table} MATCH ? {also} ORDER BY rowid LIMIT ?"
+PHRASES = "SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid >= ? {also} ORDER BY rowid LIMIT ?"
 STARTS = "SELECT key FROM {table} WHERE left(name, {length}) = ? {also} ORDER BY key LIMIT ?"
 # Two statements, because a single one takes a second for a pattern that no name contains.
 AMONG_SHORTEST = """
@@ -104,7 +105,7 @@ class NameIndex:
         if not patterns:
             return set()
         if is_sqlite():
-            phrases = PHRASES.format(table=self.table, also="AND rowid BETWEEN ? AND ?")
+            phrases = PHRASES.format(table=self.table, also="AND rowid <= ?")
             named = ((_phrase(each[:LONGEST_PHRASE]), key, key | ID_MASK, -1) for each, key in patterns.items())
             return {key & ID_MASK for values in named for key in _first_column(phrases, *values)}
         (starts, first), (among, all_) = in_list({each[:LONGEST_START] for each in patterns}), in_list(patterns)
@@ -122,19 +123,24 @@ class NameIndex:
         ((total,),) = fetch(COUNT.format(ids=ids), *values)
         return _first_column(NEWEST.format(ids=ids), *values, limit, offset) if offset < total else [], total
 
-    def conditions(self, text: str) -> list[str]:
-        """Return patterns, as SQL parameters, that match all names with `text`, or an empty list if `text` is empty."""
-        starts, anywhere = _patterns(folded_key(text))
+    def conditions(self, text: str) -> list[Any]:
+        """Return SQL parameters that match all names with `text`, or an empty list if `text` is empty."""
+        folded = folded_key(text)
+        starts, anywhere = _patterns(folded)
         patterns = anywhere or starts
-        return [" OR ".join(map(_phrase, patterns))] if is_sqlite() and patterns else [*map(_like, patterns)]
+        if is_sqlite() and patterns:
+            return [" OR ".join(map(_phrase, patterns)), _key(0, folded)]
+        return [*map(_like, patterns)]
 
     def ids_where(self) -> tuple[str, str]:
-        """Return SQL for the ids of names that match one of several patterns, in two parts.
+        """Return SQL for the ids of names that match the parameters of `conditions`, in two parts.
 
-        The first part belongs before the placeholder of the first pattern, the second before each further one.
+        The first part belongs before the placeholder of the first parameter, the second before each further one.
         """
-        key, condition = ("rowid", f"{self.table} MATCH ") if is_sqlite() else ("key", "name LIKE ")
-        return IDS.format(table=self.table, key=key, mask=ID_MASK) + condition, f" OR {condition}"
+        ids = partial(IDS.format, table=self.table, mask=ID_MASK)
+        if is_sqlite():
+            return ids(key="rowid") + f"{self.table} MATCH ", " AND rowid >= "
+        return ids(key="key") + "name LIKE ", " OR name LIKE "
 
     def _keys(self, pattern: str, limit: int, condition: Condition | None) -> Sequence[int]:
         """Return the lowest `limit` keys of names that contain the pattern. Lower keys are better matches."""
@@ -142,7 +148,9 @@ class NameIndex:
         also, values = ("", []) if condition is None else (f"AND {condition[0].format(id=of)}", [condition[1]])
         parts = {"table": self.table, "also": also}
         if is_sqlite():
-            return _first_column(PHRASES.format(**parts), _phrase(pattern), *values, limit)
+            # A phrase of many words costs time for each name with all of its trigrams: shorter names are left out.
+            shortest = _key(0, pattern.replace(NAME_BEGINS, "").replace(WORD_BEGINS, ""))
+            return _first_column(PHRASES.format(**parts), _phrase(pattern), shortest, *values, limit)
         if pattern.startswith(NAME_BEGINS) and len(pattern) <= LONGEST_START:
             return _first_column(STARTS.format(length=len(pattern), **parts), pattern, *values, limit)
         found = _first_column(AMONG_SHORTEST.format(**parts), SHORTEST, _like(pattern), *values, limit)

@@ -1,18 +1,20 @@
 """Search in the catalog: order of matches, identifiers, and the indexes after every kind of change."""
 
 import random
+import time
 from collections.abc import Callable
 from concurrent.futures import wait
 from functools import partial
 from typing import Any
 
+import pytest
 from peewee import Model
 
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import search
 from musicsvc.store.engine import bulk, name_index
 from musicsvc.store.engine.name_keys import folded_key
-from musicsvc.store.engine.sql import run
+from musicsvc.store.engine.sql import batches, fetch, run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Playlist, Track, User
 from musicsvc.store.playlists import playlists
@@ -146,3 +148,32 @@ def test_units_that_write_at_the_same_time_leave_exact_indexes(store: Store, see
     assert store.read(name_index.differences).result() == []
     rows = store.read(lambda: dict(Artist.select(Artist.id, Artist.name).tuples().iterator())).result()
     assert store.read(lambda: ids(search.find_artists("lov"))).result() == expected(rows, "lov")
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_text_of_many_words_costs_nothing_for_names_that_are_shorter(store: Store) -> None:
+    """Each word of a phrase costs time for each name in which all its trigrams are."""
+    text = " ".join("a" * 50)
+
+    def add() -> None:
+        rows = [{"name": " ".join("a" * 40), "duration": 1, "created_at": 0} for _ in range(3000)]
+        for some in batches(rows, 500):
+            Track.insert_many(some).execute()
+
+    def seconds(find: Callable[[], Any]) -> float:
+        began = time.thread_time()
+        assert not any(find() for _ in range(5))
+        return time.thread_time() - began
+
+    def compare() -> list[float]:
+        phrase = name_index._phrase(name_index._marked(text))
+        among_all = name_index.PHRASES.format(table=name_index.TRACKS.table, also="")
+        return [
+            seconds(lambda: fetch(among_all, phrase, 0, 10)),
+            seconds(lambda: name_index.TRACKS.find(text, 10)),
+            seconds(lambda: name_index.TRACKS.newest(text, 10, 0)[1]),
+        ]
+
+    store.write(add).result()
+    among_all, *bounded = store.read(compare).result()
+    assert max(bounded) < among_all / 3
