@@ -40,6 +40,11 @@ def test_a_range_of_days_is_written_without_repetition(first: date, last: date, 
     assert dates.span(first, last) == text
 
 
+def test_a_range_of_days_in_words_names_one_day_once() -> None:
+    assert dates.words(date(2026, 3, 1), date(2026, 3, 9)) == "1 Mar 2026 to 9 Mar 2026"
+    assert dates.words(date(2026, 3, 1), date(2026, 3, 1)) == "1 Mar 2026"
+
+
 @pytest.mark.parametrize(
     ("days", "texts"),
     [

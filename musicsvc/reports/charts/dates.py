@@ -23,6 +23,11 @@ def first_plays(of: date) -> str:
     return f"first plays {day(of)}"
 
 
+def words(first: date, last: date) -> str:
+    """Return a range of days in words, such as `1 Mar 2026 to 2 Apr 2026`."""
+    return day(last) if first == last else f"{day(first)} to {day(last)}"
+
+
 def span(first: date, last: date) -> str:
     """Return a range of days as text. The month and the year of `first` are left out if `last` has the same."""
     if first == last:

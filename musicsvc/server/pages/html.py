@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 
 from musicsvc.clock import isoformat, to_datetime
+from musicsvc.reports.charts import dates
 from musicsvc.server.shapes.envelope import Representation, represent
 from musicsvc.server.shapes.pages import FormState, View
 from musicsvc.store.insights.figures import noun
@@ -113,6 +114,7 @@ def _environment(base_path: str) -> Environment:
     environment.filters["quantity"] = quantity
     environment.filters["number"] = lambda value: f"{value:,}"
     environment.filters["date"] = lambda text: f"{date.fromisoformat(text):%-d %b %Y}"
+    environment.filters["days"] = lambda of: dates.words(*(date.fromisoformat(of[name]) for name in ("start", "end")))
     environment.filters["time"] = lambda text: f"{datetime.fromisoformat(text):%-d %b %Y, %H:%M:%S} UTC"
     environment.filters["percent"] = _percent
     return environment

@@ -41,7 +41,7 @@ def link(row: LinkRow, site: Site) -> JSON:
         "names": names,
         "title": ", ".join(names),
         "works": any(row.names),
-        "shown": report_links.MOVING[row.moving] if row.moving else f"{dates.day(first)} to {dates.day(last)}",
+        "shown": report_links.MOVING[row.moving] if row.moving else dates.words(first, last),
         "programs": row.programs,
         "start": first.isoformat(),
         "end": last.isoformat(),

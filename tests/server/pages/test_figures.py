@@ -225,6 +225,14 @@ async def test_the_thin_line_has_the_plays_of_the_days_before(world: World) -> N
     assert [row[0].endswith(", not over") for row in month] == [False] * 29 + [True]
 
 
+async def test_one_day_has_no_line_and_shows_its_numbers(world: World) -> None:
+    path, folded = f"/insights/artist/{world.made.artists[0]}", []
+    for period in ("today", "7-days"):
+        page = await world.page(f"{path}?period={period}")
+        folded.append(("thin line" in page.text, ("details", {"open": None}) not in page.attributes))
+    assert folded == [(False, False), (True, True)]
+
+
 async def test_a_shorter_month_before_leaves_its_last_days_empty(world: World) -> None:
     """March has three days more than February 2026."""
     track = world.made.tracks[0]
