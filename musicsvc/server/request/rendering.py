@@ -4,7 +4,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
+from aiohttp import hdrs
 from aiohttp.web import BaseRequest
 
 from musicsvc.errors import Failure, Forbidden, Invalid, Overloaded
@@ -18,6 +20,7 @@ from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import SAFE, Access, Family
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.schemas.pages.accounts import own_path
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD
 from musicsvc.server.shapes.envelope import Representation, represent
 from musicsvc.server.shapes.pages import Redirect, SignedIn, SignedOut, View
@@ -83,7 +86,8 @@ class Renderer:
         browser = exchange.browser or await self._browser(exchange, failure)
         faults = failure.errors if isinstance(failure, Invalid) else {}
         title = TITLES.get(status, "Something is wrong")
-        back = exchange.path if faults and request.method in SAFE else None  # the same page without its wrong query
+        wrong = exchange.path if faults else None  # the same page without its wrong query
+        back = wrong if request.method in SAFE else self._origin(exchange, browser)
         values = {"title": title, "message": failure.message, "errors": faults, "back": back}
         view = View("error.html", values | {"ask": isinstance(failure, NoAccess)})
         key = title, failure.message, tuple(faults.items()), back
@@ -98,6 +102,12 @@ class Renderer:
             rendered = _represent(html.plain(title, failure.message))
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
+
+    def _origin(self, exchange: Exchange, browser: Browser) -> str | None:
+        """Return the path of the page that sent the form of a signed-in account, or None."""
+        address, root = exchange.request.headers.get(hdrs.REFERER, ""), browser.origin + self._base_path
+        path = own_path(address.removeprefix(root)) if browser.caller is not None else None
+        return path if path and urlsplit(path).path != exchange.path else None
 
     async def _browser(self, exchange: Exchange, failure: Failure) -> Browser:
         """Return the browser of a request that no page answered. Without HTTPS, its session is not looked up."""

@@ -74,6 +74,21 @@ async def test_a_form_that_has_expired_is_shown_again_with_what_was_typed(office
     assert (foreign.status, "Evil" in text(foreign)) == (403, False)
 
 
+async def test_an_error_of_a_form_leads_back_to_the_page_that_sent_it(office: Office) -> None:
+    root, gone = office.browser.root, "/settings/share-links/999999/end"
+    for referer, back in (
+        (f"{root}/settings?x=1", ["/settings?x=1"]),
+        (f"{root}{gone}", []),  # a form that was shown again
+        (f"{root}//evil.test/", []),
+        ("https://evil.test/settings", []),
+        ("", []),
+    ):
+        answer = await office.browser.post(gone, Referer=referer)
+        page = HtmlPage(answer.body)
+        assert (answer.status, "Go back" in page.text) == (404, bool(back)), referer
+        assert set(back) <= set(page.links())
+
+
 @pytest.mark.parametrize(
     ("path", "sent", "reason"),
     [
