@@ -21,7 +21,7 @@ from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.dividing import Rules
-from musicsvc.store.importing.files.records import Reader, Record, Remark, Step
+from musicsvc.store.importing.files.records import Reader, Record, Remark, Step, UnclearError
 from musicsvc.store.importing.summary import Counts, ImportSummary, LeftOutCell, Progress, Refusal, SharedUpc
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.security.security_events import Actor
@@ -178,7 +178,7 @@ def run(
         user, kept = store.read(partial(_account, kind)).result()
         records = kind.columns.fit(reader, kept)
         if reader.columns is not None:
-            kind.check(reader.columns)
+            _check(kind, reader, reader.columns)
         unused = kind.columns.unused(reader.columns or ())
         counts = {each: Counts() for each in kind.counted}
         summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts)
@@ -198,6 +198,18 @@ def run(
         summary.unused = kind.columns.unused()
         summary.readings = [*reader.remarks, *(Remark(ABSENT.format(cut(each))) for each in kind.columns.absent)]
     return summary
+
+
+def _check(kind: Kind[Any], reader: Reader, names: list[str]) -> None:
+    """Raise Failure as `Kind.check`, which also names the sheets of a workbook that were not read."""
+    try:
+        kind.check(names)
+    except UnclearError as unclear:
+        sheets = [*map(cut, reader.sheets)]
+        if len(sheets) < 2:  # noqa: PLR2004 - the one that was read
+            raise
+        also = f"{unclear.what} The sheet {sheets[0]} was read, not {', '.join(sheets[1:])}."
+        raise UnclearError(also, f"{unclear.remedy} To read another sheet, add --sheet NAME.") from None
 
 
 def _account(kind: Kind[Any]) -> tuple[int | None, Rules]:

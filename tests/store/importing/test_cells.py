@@ -116,10 +116,20 @@ def test_flats_are_the_sharps_below() -> None:
     ]
 
 
-@pytest.mark.parametrize("value", ["H", "12", "C##", "1.5", "-2", "Am", True, [1], "１"])
+@pytest.mark.parametrize("value", ["H", "12", "C##", "1.5", "-2", "AM", "0A", "13B", True, [1], "１"])
 def test_what_is_no_key_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="note"):
         words.key(value)
+
+
+def test_the_circle_of_fifths_has_each_key_once() -> None:
+    for letters in ("AB", "md"):
+        found = [words.key(f"{place}{letter}") for letter in letters for place in range(1, 13)]
+        assert sorted(map(str, found[:12])) == sorted(map(str, found[12:])) == sorted(words.NOTES)
+        assert {key.scale for key in found[:12] if key} == {"Minor"}
+    assert [str(words.key(key)) for key in ("8A", "5A", "8B", "3B", "1m", "6m", "1d", "12d")] == [
+        *("A", "C", "C", "C#", "A", "G#", "C", "F")
+    ]
 
 
 def test_minus_one_is_no_key() -> None:

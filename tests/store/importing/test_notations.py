@@ -80,6 +80,8 @@ COLUMNS = [
     ("Time", ["3:45:00", "4:02:00"], "duration", [225_000, 242_000]),
     ("Time", ["0:03:45", "1:02:03"], "duration", [225_000, 3_723_000]),
     ("Time", ["3:45", "1:02:00", "4:01"], "duration", [225_000, 3_720_000, 241_000]),
+    ("Time", ["3’45”", "61″"], "duration", [225_000, 61_000]),
+    ("Time", ["0:03:45.200000", "4:01"], "duration", [225_200, 241_000]),
     ("Time", ["0:03:00", "0:04:00"], "duration", [180_000, 240_000]),
     ("Track #", ["3/15", "4/15"], "track_number", [3, 4]),
     ("Track #", ["03 of 15", "4 von 15"], "track_number", [3, 4]),
@@ -91,7 +93,17 @@ COLUMNS = [
     ("Release Date", ["1er avril 2024", "21. März 2024"], "release_date", ["2024-04-01", "2024-03-21"]),
     ("Release Date", ["March 21, 2024", "Thu, 21 Mar 2024"], "release_date", ["2024-03-21", "2024-03-21"]),
     ("Release Date", ["3/21/24", "1/2/24"], "release_date", ["2024-03-21", "2024-01-02"]),
+    ("Release Date", ["04.13.2021", "04.03.2021"], "release_date", ["2021-04-13", "2021-04-03"]),
+    ("Release Date", ["04.03.2021", "13.04.2021"], "release_date", ["2021-03-04", "2021-04-13"]),
+    ("Release Date", ["3/21/2024 12:00:00 AM", "1/2/2024 12:00:00 AM"], "release_date", ["2024-03-21", "2024-01-02"]),
+    ("Release Date", ["04/2021", "3 maggio 2021"], "release_date", ["2021-04-01", "2021-05-03"]),
+    ("Release Date", ["3 mei 2021", "2021年4月3日"], "release_date", ["2021-05-03", "2021-04-03"]),
     ("release_date", ["1999-05-00", "1999-00-00", "0000-00-00"], "release_date", ["1999-05-01", "1999-01-01", None]),
+    ("Key", ["Am", "F#m", "Bb maj", "C"], "key", ["A", "F#", "A#", "C"]),
+    ("Key", ["Am", "F# Minor", "Bb maj", "C"], "scale", ["Minor", "Minor", "Major", None]),
+    ("Initial Key", ["8A", "11B", "01A", "4d"], "key", ["A", "A", "G#", "A"]),
+    ("Initial Key", ["8A", "11B", "1m", "6"], "scale", ["Minor", "Major", "Minor", None]),
+    ("Explicit", ["NotExplicit", "ExplicitContentEdited"], "explicit", [False, False]),
     ("BPM", ["119,6", "120,000"], "bpm", [120, 120]),
     ("UPC", ["0 724384 960650", "00036000291452"], "upc", ["0724384960650", "036000291452"]),
     ("UPC", ['="0724384960650"', '="036000291452"'], "upc", ["0724384960650", "036000291452"]),
@@ -110,6 +122,11 @@ def test_what_can_mean_one_thing_is_read(
     assert stored(store, column) == found
 
 
+def test_a_scale_of_its_own_wins_over_that_of_a_key(store: Store, brought: Callable[..., ImportSummary]) -> None:
+    brought(("Key", "Scale"), ("Am", "Major"), ("Am", ""))
+    assert stored(store, "scale") == ["Major", "Minor"]
+
+
 UNREAD = [
     ("Duration", ["long", "short"], "duration_ms", "must be a number"),
     ("Duration", ["3.45", "4.02"], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
@@ -117,6 +134,7 @@ UNREAD = [
     ("Duration", ["3", 4], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
     ("Track #", ["A1", "B2"], "track_number", "must be a number"),
     ("Date", ["soon", "5/13/26 11:28pm", "12/31"], "release_date", "must be a date"),
+    ("Key", ["H", "a-Moll", "13A", "AM"], "key", "must be a note"),
     ("UPC", ["7.24385E+11", "7,24385E+11"], "upc", "was rounded by the spreadsheet"),
 ]
 
@@ -178,6 +196,7 @@ PLAYS = [
     (["31 Jan 2026, 12:00", "Sat, 31 Jan 2026 13:00:00 +0100", "31. Januar 2026 12:00"], None),
     (["31/01/2026 12:00", "31/01/2026 12:00"], None),
     (["1/31/26 12:00 PM", "01/31/2026 1:00 pm +01:00"], None),
+    (["01.31.2026 12:00", "01.31.2026 12:00 PM"], None),
     (["20260131T120000Z", "2026/01/31 12:00"], None),
     (["1769860800", "1769860800.0"], None),
     (["01/31/2026 12:00"], "MM/DD/YYYY"),
@@ -227,6 +246,14 @@ def test_times_that_stand_for_an_unknown_one_are_refused(store: Store, tmp_path:
     summary = bring_plays(store, tmp_path / f"a.{form}", cells)
     assert {reason for _, reason in reasons(summary)} == {"played_at is that of a clock that was not set"}
     assert (len(reasons(summary)), summary.counts["plays"].new) == (3, 2)
+
+
+@pytest.mark.parametrize("cells", [[225, 242], ["225312", "242000", ""]])
+def test_lengths_in_a_column_of_that_heading_are_no_times_of_1970(
+    store: Store, tmp_path: Path, cells: Sequence[Any]
+) -> None:
+    with pytest.raises(Failure, match="The column 'Time' cannot be read: played_at holds lengths"):
+        bring_plays(store, tmp_path / "a.csv", cells)
 
 
 @pytest.mark.parametrize("heading", ["listened_ms", "ms_played", "Duration (ms)", "duration_ms", "Seconds played"])

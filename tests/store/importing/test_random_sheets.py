@@ -98,7 +98,7 @@ def test_a_sheet_says_what_plain_values_say_or_the_account_names_what_is_missing
     plain_names = {"release_date": "release_date", "duration_ms": "duration"}
     for row, other in zip(found, expected, strict=True):
         assert (row.name, row.artists, row.album) == (other.name, other.artists, other.album)
-        for field in KINDS:
+        for field in {*KINDS} - ({"scale"} - {*plain[0]}):  # without a column for it, keys may tell it
             key = plain_names.get(field, field)
             value, same = ({**each.of_track, **each.of_album}.get(key) for each in (row, other))
             assert value == same or field in missing, (field, table)

@@ -174,6 +174,15 @@ def test_the_first_visible_sheet_with_a_table_is_read_or_the_one_that_is_named(t
     assert failure(tmp_path / "a.csv", sheet="Old") == "has no sheets. Leave out --sheet."
 
 
+def test_a_sheet_with_tracks_is_read_rather_than_a_cover_sheet_before_it(store: Store, tmp_path: Path) -> None:
+    tracks = [("Title", "Artist"), ("Rag", "Ann")]
+    file = write_xlsx(tmp_path / "a.xlsx", [("Version", "3"), ("Contact", "Zoe")], Tracks=tracks)
+    assert import_file(store, file, Catalog(ImportOptions())).counts["tracks"].new == 1
+    file = write_xlsx(tmp_path / "b.xlsx", [("User", "Email"), ("1", "x")], Listens=[("Song", "Day"), ("Rag", "1")])
+    with pytest.raises(Failure, match=r"No column has the artist\. The sheet Listens was read, not Sheet\. Name one"):
+        import_file(store, file, Catalog(ImportOptions()))
+
+
 def test_modules_of_the_working_folder_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("orjson", "python_calamine", "resource", "musicsvc"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(7)")

@@ -128,6 +128,10 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
             del of_track["release_date"]
         if day.padded:
             notes.append(f"{day.padded}_padded")
+    if (key := of_track.get("key")) is not None:
+        of_track["key"] = str(key)  # for the drivers of databases
+        if key.scale is not None:
+            of_track.setdefault("scale", key.scale)
     of_album = {field: of_track[field] for field in OF_BOTH if field in of_track}
     of_album |= {field: value for field, name in CELLS_OF_ALBUM if (value := read(name)) is not None}
     artists, first = artists_of(cells, artist), read("album_artist") or ()

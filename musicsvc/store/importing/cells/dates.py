@@ -13,26 +13,29 @@ PLAIN = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ][0-9]{2}:[0-9:.]{2,}
 YEAR_FIRST = re.compile(r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})")
 COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
 YEAR = re.compile(r"([0-9]{4})(?:[-/]([0-9]{1,2})|\.0)?()")
+MONTH_FIRST = re.compile(r"([0-9]{1,2})/([0-9]{4})()")
+IDEOGRAMS = re.compile(r"([0-9]{4})年 ?([0-9]{1,2})月 ?([0-9]{1,2})日")
 DOTTED = re.compile(r"([0-9]{1,2})\. ?([0-9]{1,2})\. ?([0-9]{4}|[0-9]{2})")
 SLASHED = re.compile(r"([0-9]{1,2})([/-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})")
 CLOCK = re.compile(
     r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)? ?(?:Z|UTC|GMT)?(?:[+-][0-9]{1,2}(?::?[0-9]{2})?)?"
+    r"|12:00(?::00)? ?AM"  # midnight, as American databases write it
 )
 WORDED = re.compile(r"(?:[^\W\d]|[0-9 .,'\u2019/-])+")
 WORD = re.compile(r"[0-9]+|[^\W\d_]+")
 NAMES = (
-    "jan january januar jänner janvier janv enero ene",
-    "feb february februar feber février févr febrero",
-    "mar march mär märz mrz mars marzo",
-    "apr april avril avr abril abr",
-    "may mai mayo",
-    "jun june juni juin junio",
-    "jul july juli juillet juil julio",
-    "aug august août agosto ago",
-    "sep sept september septembre septiembre",
-    "oct october okt oktober octobre octubre",
-    "nov november novembre noviembre",
-    "dec december dez dezember décembre déc diciembre dic",
+    "jan january januar jänner janvier janv enero ene gennaio gen januari janeiro",
+    "feb february februar feber février févr febrero febbraio februari fevereiro fev",
+    "mar march mär märz mrz mars marzo maart mrt março",
+    "apr april avril avr abril abr aprile",
+    "may mai mayo maggio mag mei maio",
+    "jun june juni juin junio giugno giu junho",
+    "jul july juli juillet juil julio luglio lug julho",
+    "aug august août agosto ago augustus",
+    "sep sept september septembre septiembre settembre set setembro",
+    "oct october okt oktober octobre octubre ottobre ott outubro out",
+    "nov november novembre noviembre novembro",
+    "dec december dez dezember décembre déc diciembre dic dicembre dezembro",
 )
 MONTHS = {name: month for month, names in enumerate(NAMES, 1) for name in names.split()}
 WEEKDAYS = (
@@ -97,11 +100,15 @@ NOTATIONS = (
     Notation("year, month, day without signs", _at(COMPACT, 1, 2, 3), "20240321 = 2024-03-21", source="DDEX, tags"),
     Notation("year, or year and month: the first day, counted", _at(YEAR, 1, 2, 3),
              "1999 = 1999-01-01 | 2005-10 = 2005-10-01 | 2005/10 = 2005-10-01", source="Spotify, MusicBrainz"),
+    Notation("month/year: the first day, counted", _at(MONTH_FIRST, 2, 1, 3), "10/2005 = 2005-10-01", source="people"),
     Notation("zeros for what is unknown, counted", _at(YEAR_FIRST, 1, 3, 4),
              "1999-05-00 = 1999-05-01 | 1999-00-00 = 1999-01-01 | 0000-00-00 = ", source="MySQL, Discogs"),
+    Notation("month.day.year, if the column shows it or `--date-format` says it", _at(DOTTED, 3, 1, 2),
+             "10.15.2026 = 2026-10-15", "MDY", "American sheets"),
     Notation("day.month.year", _at(DOTTED, 3, 2, 1),
              "15.10.2026 = 2026-10-15 | 1. 2. 2026 = 2026-02-01 | 21.03.24 = 2024-03-21", source="German sheets"),
-    Notation("with the name of the month, in English, German, French or Spanish", _worded,
+    Notation("with ideograms", _at(IDEOGRAMS, 1, 2, 3), "2024年3月21日 = 2024-03-21", source="East Asia"),
+    Notation("with the name of the month, in English, German, French, Spanish, Italian, Dutch or Portuguese", _worded,
              "21-Mar-24 = 2024-03-21 | 21 Mar 2024 = 2024-03-21 | March 21, 2024 = 2024-03-21 |"
              " 21. März 2024 = 2024-03-21 | May 2005 = 2005-05-01", source="Excel, Discogs, Bandcamp"),
     Notation("day/month/year, if the column shows it or `--date-format` says it", _at(SLASHED, 4, 3, 1),
@@ -179,7 +186,9 @@ def order_of(sample: Sample) -> tuple[str | None, tuple[int, str] | None]:
     # A year of two digits may come first.
     if any(int(each[1]) > LAST_MONTH and (len(each[4]) == LONGEST_YEAR or int(each[4]) > 31) for _, _, each in found):  # noqa: PLR2004 - days
         return "DMY", None
-    if any(int(each[3]) > LAST_MONTH for _, _, each in found):
+    dotted = [each for _, text in texts if (each := DOTTED.fullmatch(without_clock(text)[0]))]
+    by_dots = max((int(each[2]) for each in dotted), default=0) > LAST_MONTH >= max(int(each[1]) for each in dotted)
+    if by_dots or any(int(each[3]) > LAST_MONTH for _, _, each in found):
         return "MDY", None
     open_ones: Sequence[tuple[int, str]] = [(line, text) for line, text, each in found if each[1] != each[3]]
     return None, open_ones[0] if open_ones else found[0][:2] if found else None

@@ -13,17 +13,19 @@ from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, read
 from musicsvc.store.importing.cells.numbers import LONGEST_NUMBER, readings, whole
 
-CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,3}))?")
+CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,9}))?")
 AMOUNT = r"([0-9]{1,9}(?:[.,][0-9]{1,9})?)"
 ISO = re.compile(rf"P(?=.*[DHMS])(?:{AMOUNT}D)?(?:T(?:{AMOUNT}H)?(?:{AMOUNT}M)?(?:{AMOUNT}S)?)?", re.IGNORECASE)
-PART = re.compile(rf"{AMOUNT} ?([a-z]{{1,15}}\.?|['\"\u2032\u2033]{{1,2}}) ?(?:,|and |und )? ?", re.IGNORECASE)
+PART = re.compile(
+    rf"{AMOUNT} ?([a-z]{{1,15}}\.?|['\"\u2019\u201d\u2032\u2033]{{1,2}}) ?(?:,|and |und )? ?", re.IGNORECASE
+)
 POINTED = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+")
 OF_MINUTE = re.compile(r"[0-9]{1,2}[.,][0-5][0-9]")
 MINUTE, HOUR = 60, 3600
 WORDS = {
     1: "ms msec msecs millis milliseconds millisekunden",
-    1000: "s sec secs second seconds sek sekunde sekunden \" '' \u2033 \u2032\u2032",
-    60_000: "m min mins minute minutes minuten ' \u2032",
+    1000: "s sec secs second seconds sek sekunde sekunden \" '' \u201d \u2019\u2019 \u2033 \u2032\u2032",
+    60_000: "m min mins minute minutes minuten ' \u2019 \u2032",
     3_600_000: "h hr hrs hour hours std stunde stunden",
 }
 UNITS = {word: length for length, words in WORDS.items() for word in words.split()}  # milliseconds
@@ -44,7 +46,7 @@ def _clock(text: str) -> int | None:
     if found is None or (found[1] and int(found[2]) >= MINUTE):
         return None
     seconds = int(found[1] or 0) * HOUR + int(found[2]) * MINUTE + int(found[3])
-    return seconds * 1000 + int((found[4] or "").ljust(3, "0"))
+    return seconds * 1000 + int((found[4] or "")[:3].ljust(3, "0"))
 
 
 def _shifted(text: str) -> int | None:

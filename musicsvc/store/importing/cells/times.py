@@ -3,13 +3,14 @@
 import re
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, partial
+from statistics import median
 from typing import Any
 
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.importing.cells import dates
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, read
-from musicsvc.store.importing.cells.numbers import number
+from musicsvc.store.importing.cells.numbers import number, number_or_none
 
 PLAIN_EPOCH = EPOCH.replace(tzinfo=None)
 DAY_SECONDS = 86_400
@@ -18,7 +19,9 @@ UNSET = (0, 315_532_800 * SECOND)  # the times of players whose clock was never 
 OUT_OF_RANGE = "is out of range; Unix times must be in seconds"
 SERIAL = "is a date that a spreadsheet wrote as a number; format its column as date and time"
 SERIALS = range(36_526, 73_051)  # from 2000 to 2099; as Unix seconds they are all on the first of January 1970
-SAID = {OUT_OF_RANGE, SERIAL, dates.UNCLEAR}
+LENGTHS = "holds lengths, not times: the numbers are too small for Unix seconds"
+LONGEST = 100_000_000  # a column of `Time` whose median is below it holds lengths, in seconds or milliseconds
+SAID = {OUT_OF_RANGE, SERIAL, LENGTHS, dates.UNCLEAR}
 NO_DATE = "has no date; put date and time into one column, such as 2026-01-31 08:15"
 NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 PLAIN = re.compile(
@@ -67,15 +70,16 @@ def _unix(value: Any) -> int | None:
 
 
 NOTATIONS = (
+    Notation("month/day/year and time, also with points, if the column shows it or `--date-format` says it",
+             partial(_moment, order="MDY"), "1/31/26 12:00 pm = 2026-01-31T12:00:00Z |"
+             " 01.31.2026 12:00 = 2026-01-31T12:00:00Z", "MDY", "American sheets"),
     Notation("date and time, in UTC or with the hours east of it", partial(_moment, order="YMD"), " | ".join(
              f"{each} = 2026-01-31T12:00:00Z" for each in (
                  "2026-01-31T12:00:00Z", "2026-01-31 12:00:00 UTC", "2026-01-31T13:00+01", "20260131T120000Z",
                  "31.01.2026 12:00", "31 Jan 2026, 12:00", "Sat, 31 Jan 2026 14:00 +0200", "January 31, 2026 12:00 PM",
              )), source="ISO 8601, RFC 5322, Last.fm, databases"),
-    Notation("day/month/year and time, if the column shows it or `--date-format` says it",
+    Notation("day/month/year and time, likewise",
              partial(_moment, order="DMY"), "31/01/2026 12:00 = 2026-01-31T12:00:00Z", "DMY", "British sheets"),
-    Notation("month/day/year and time, likewise",
-             partial(_moment, order="MDY"), "1/31/26 12:00 pm = 2026-01-31T12:00:00Z", "MDY", "American sheets"),
     Notation("the same number for day and month", partial(_moment, order="either"),
              "02/02/2026 12:00 = 2026-02-02T12:00:00Z", "either"),
     Notation("seconds since 1970", _unix, "1769860800 = 2026-01-31T12:00:00Z | 1769860800.5 = 2026-01-31T12:00:00.5Z",
@@ -155,10 +159,17 @@ def fit(sample: Sample) -> Fitted:
     """
     order, _ = dates.order_of(sample)
     parse, written = reader(order), dates.ORDERS.get(order or "")
+    numbers = [*filter(None, (number_or_none(cell) for _, cell in sample.cells))]
+    if not sample.ours and 2 * len(numbers) > len(sample.cells) and median(numbers) < LONGEST:
+        return Fitted(_no_time)
     if not sample.cells or not all(isinstance(cell, str) and _is_cut(cell) for _, cell in sample.cells):
         return Fitted(_by_hour(parse), written)
     said = "to the minute" if written is None else f"{written}, to the minute"
     return Fitted(lambda cell: None if (found := parse(cell)) is None else Minute(found), said)
+
+
+def _no_time(_: Any) -> int:
+    raise ValueError(LENGTHS)
 
 
 def _is_cut(text: str) -> bool:

@@ -26,6 +26,7 @@ class UnclearError(Failure):
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{what} {remedy}")
         self.what = what
+        self.remedy = remedy
 
 
 class Record(NamedTuple):

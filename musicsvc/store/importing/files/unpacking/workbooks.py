@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
 from musicsvc.errors import Failure
+from musicsvc.store.importing import headings
 from musicsvc.store.importing.files.records import (
     HEADINGS_WITHIN,
     LONGEST_HEADING,
@@ -62,16 +63,23 @@ def _parts(book: CalamineWorkbook, path: str, sheet: str | None) -> Iterator[Any
     tables = _tables(book, shown or names if sheet is None else [sheet])
     if not tables:
         raise Failure(f"{path} {EMPTY}")
-    found = next((each for each in tables if filled(each.headings[1]) > 1), tables[0])
+    several = [each for each in tables if filled(each.headings[1]) > 1]
+    found = next(chain(filter(_has_tracks, several), several, tables))
     line, cells = found.headings
     if _is_long(cells):
         raise Failure(f"{path}: row {line} has more than {LONGEST_ROW:,} characters.")
-    headings = [str(_plain(cell))[: LONGEST_HEADING + 1] for cell in cells[: MOST_COLUMNS + 1]]
+    named = [str(_plain(cell))[: LONGEST_HEADING + 1] for cell in cells[: MOST_COLUMNS + 1]]
     others = [each.name for each in tables if each is not found]
     sheets = [found.name, *others[:MOST_SHEETS]]
-    yield {"size": found.height, "headings": headings, "line": line, "sheets": sheets, "skipped": found.skipped}
+    yield {"size": found.height, "headings": named, "line": line, "sheets": sheets, "skipped": found.skipped}
     for number, cells in found.rows:
         yield [number, [None] * len(cells), [], TOO_LONG] if _is_long(cells) else _packed(number, cells)
+
+
+def _has_tracks(table: Table) -> bool:
+    """Return whether a column of a sheet has the heading of one with tracks. A cover sheet before it has none."""
+    columns = {str(cell): headings.keys(str(cell)) for cell in table.headings[1][:MOST_COLUMNS]}
+    return bool(headings.candidates(columns, headings.TITLED, headings.CATALOG[headings.TITLED], ()))
 
 
 def _is_long(cells: Sequence[Any]) -> bool:
