@@ -22,6 +22,7 @@ class ImportWorker:
         self._stopping, self._ending = threading.Event(), threading.Event()
         self._worker = Worker(store, place, clock, self._stopping.is_set)
         self._warning = ThrottledWarning()
+        self._defect: str | None = None  # the last unhandled exception, until a step succeeds
         self._settled: float | None = None
         self._thread = threading.Thread(target=self._run, name="importing")
 
@@ -48,10 +49,13 @@ class ImportWorker:
             try:
                 self._step()
                 self._warning.reset()
+                self._defect = None
             except (Failure, OSError) as error:
                 self._warning.warn("imports of pages failed: %s", getattr(error, "here", error))
-            except Exception:
-                log.exception("imports of pages failed: unhandled exception")
+            except Exception as error:
+                if repr(error) != self._defect:  # once, not at each attempt, such as while no thread can start
+                    log.exception("imports of pages failed: unhandled exception")
+                self._defect = repr(error)
             self._ending.wait(POLL_SECONDS)
 
     def _step(self) -> None:
