@@ -160,7 +160,13 @@ def import_catalog(
     """Import artists, albums and tracks."""
     options = _options(source, trial, divide=divide or (), date_format=date_format, artist=artist, user=manager)
     warn = partial(twins.warn_of_catalog, options.chosen)
-    import_run.import_file(session, options, source.open, catalog.Catalog, warn)
+    try:
+        import_run.import_file(session, options, source.open, catalog.Catalog, warn)
+    except (typer.Exit, records.UnclearError):  # every row was refused, or none can be read
+        mapped = bool(options.chosen.pairs)
+        if source.file.is_file() and histories.is_history(source.file, source.form, mapped=mapped):
+            raise Failure(f"{source.file} is a listening history. Run: musicsvc import plays FILE") from None
+        raise
 
 
 @app.command("follows")

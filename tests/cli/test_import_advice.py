@@ -83,3 +83,14 @@ def test_the_advice_of_a_message_helps(run: Run, tmp_path: Path, name: str) -> N
     told = run_in_process(before)
     assert (told.returncode, advice in told.stderr) == (1, True)
     assert "1 row read, 0 of them refused." in run(*line, *options.split()).stderr
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("file", ["endsong_0.json", "rockbox.scrobbler.log"])
+def test_a_listening_history_that_is_no_catalog_is_named_as_one(tmp_path: Path, file: str) -> None:
+    history = tmp_path / file
+    log = "#AUDIOSCROBBLER/1.1\n#TZ/UTC\nAnn Example\t\tAir\t\t200\tL\t1714557600\t\n"
+    history.write_text(log if file.endswith(".log") else json.dumps([STREAM]))
+    done = run_in_process(("import", "catalog", str(history)))
+    told = f"Error: {history} is a listening history. Run: musicsvc import plays FILE\n"
+    assert (done.returncode, done.stderr.endswith(told)) == (1, True)
