@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from musicsvc import config_faults, permissions, secret_files
 from musicsvc.environment import PREFIX, data_dir
-from musicsvc.errors import Failure
+from musicsvc.errors import Failure, Invalid
 from musicsvc.secret_files import Secret
 from musicsvc.setting_types import (
     MOST,
@@ -34,6 +34,7 @@ from musicsvc.setting_types import (
     Seconds,
     Size,
 )
+from musicsvc.wording import explain_validation
 
 # The settings that may contain a secret; keys of TLS are in files.
 SECRETS = ("database_url", "database_read_url", "database_direct_url")
@@ -253,7 +254,7 @@ class Settings(BaseSettings):
 def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -> Settings:
     """Read the settings. `options`: command-line values by setting name, such as `server.port`; None is ignored.
 
-    If a setting is invalid, raises Failure with its name and source.
+    If a setting is invalid, raises Failure with its name and source, or Invalid for an option.
     """
     file = file_of(config)
     written = _read_toml(file, required=config is not None)
@@ -325,7 +326,8 @@ def _with_option(settings: Settings, name: str, value: object) -> Settings:
     try:
         checked = type(table).model_validate({**table.model_dump(), key: value})
     except ValidationError as error:
-        raise Failure(config_faults.message(error, _names(), section)) from None
+        problem = f"{explain_validation(dict(error.errors()[0]))}."
+        raise Invalid({name: problem}, config_faults.message(error, _names(), section)) from None
     return settings.model_copy(update={section: checked})
 
 

@@ -43,7 +43,6 @@ def run(
     """
     if options.get("server.workers") not in {None, 1}:
         raise typer.BadParameter("--demo runs in one process. Remove --workers.")
-    session.demo = True
     start = _start(now)
     clock = MovableClock(start, speed)
     session.settings()  # they name a folder for temporary files, where the system has none

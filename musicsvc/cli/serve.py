@@ -11,7 +11,7 @@ import typer
 
 from musicsvc import config, permissions
 from musicsvc.cli.options import FileCommand, flag, option, show_examples
-from musicsvc.cli.session import Session
+from musicsvc.cli.session import Session, option_of
 from musicsvc.errors import Failure, NoDatabase, Unavailable
 from musicsvc.server import serving
 from musicsvc.store.engine.url import without_password
@@ -20,6 +20,7 @@ app = typer.Typer()
 INIT = "Create the database if it is missing, also where a setting names it."
 RETRY_SECONDS = 0.5
 World = Literal["standard", "empty", "one", "large", "edge"]
+WAIT = "The longest wait for the database to accept connections [default: 0]."
 WORLDS = "Data of the demo: standard, empty, one, large or edge [default: standard, with --score: edge]."
 SCORE = "Watch the clients of the demo, let a few requests fail, and print a report card when it stops."
 JUNIT = "Write the report card as JUnit XML, too."
@@ -44,7 +45,8 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     tls_key: Annotated[Path | None, option("FILE", "Private key of the certificate (PEM).")] = None,
     init: Annotated[bool, flag(INIT, "--init")] = False,
     wait_for_database: Annotated[
-        float | None, option("SECONDS", "The longest wait for the database to accept connections [default: 0].", min=0)
+        float | None,
+        option("SECONDS", WAIT, min=0, max=1e9),
     ] = None,
     demo: Annotated[bool, flag("Serve sample data in a temporary database.", "--demo")] = False,
     now: Annotated[str | None, option("TIME", "Start of the demo's clock, such as 2026-01-31T12:00:00Z.")] = None,
@@ -63,6 +65,8 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
     options |= {"server.init": init or None, "database.wait_timeout": wait_for_database}
+    session.demo = demo
+    _require_both(session.settings(options).server, options)
     if demo:
         from musicsvc.cli.demo import run
         from musicsvc.cli.scoring import Scoring
@@ -72,6 +76,13 @@ def serve(  # noqa: PLR0917 - typer calls it by name
         run(session, options, now, 1.0 if speed is None else speed, world, scoring)
     else:
         _serve(session, options)
+
+
+def _require_both(server: config.Server, options: dict[str, object]) -> None:
+    """Raise BadParameter if an option gives a certificate without its key, or the key without it."""
+    for name in ("tls_cert", "tls_key"):
+        if options[f"server.{name}"] and None in {server.tls_cert, server.tls_key}:
+            raise typer.BadParameter("TLS needs both --tls-cert and --tls-key.", param_hint=option_of(name))
 
 
 def _serve(session: Session, options: dict[str, object]) -> None:

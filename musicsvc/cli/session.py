@@ -11,7 +11,7 @@ import typer
 
 from musicsvc.cli import stdio
 from musicsvc.clock import Clock
-from musicsvc.errors import Failure
+from musicsvc.errors import Failure, Invalid
 from musicsvc.wording import escape_controls
 
 if TYPE_CHECKING:
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 T = TypeVar("T")
+
+
+def option_of(setting: str) -> str:
+    """Return the option of `serve` for a setting, such as `--tls-key` for `server.tls_key`."""
+    return f"--{setting.rpartition('.')[2].replace('_', '-')}"
 
 
 def once(unit: Callable[[], T]) -> Callable[[], T]:
@@ -61,14 +66,19 @@ class Session:
     def settings(self, options: Mapping[str, object] | None = None) -> "Settings":
         """Load the effective settings. Warns once about environment variables that match no setting.
 
-        Raises Failure if variables fix the secrets of the demo and the command is another one.
+        Raises Failure if variables fix the secrets of the demo and the command is another one, and BadParameter for an
+        invalid one of the `options`.
         """
         from musicsvc import config, environment, scratch
 
         given = environment.variables()
         if not self.demo and (names := ", ".join(name for name in environment.DEMO_VARIABLES if name in given)):
             raise Failure(f"{names}: only for musicsvc serve --demo. Unset it for other commands.")
-        settings = config.load(self.config, options)
+        try:
+            settings = config.load(self.config, options)
+        except Invalid as wrong:
+            name, problem = next(iter(wrong.errors.items()))
+            raise typer.BadParameter(problem, param_hint=option_of(name)) from None
         if settings.own_folder.is_dir():
             scratch.ensure(settings.temporary_folder)
         if unknown := config.unknown_variables():

@@ -220,6 +220,20 @@ def test_the_shell_completes_commands_and_their_options(bare: Run, monkeypatch: 
         assert bare().stdout.split() == [offered]
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--wait-for-database 1e400", "'--wait-for-database': must be 1,000,000,000 or less, not '1e400'."),
+        ("--host 256.1.1.1", "--host: '256.1.1.1' is not an address such as 127.0.0.1"),
+        ("--tls-cert c.pem", "--tls-cert: TLS needs both --tls-cert and --tls-key."),
+        ("--tls-key k.pem", "--tls-key: TLS needs both --tls-cert and --tls-key."),
+    ],
+)
+def test_options_of_the_server_are_refused_as_wrong_usage(bare: Run, options: str, told: str) -> None:
+    for demo in ((), ("--demo",)):
+        assert f"Error: Invalid value for {told}" in bare("serve", *demo, *options.split(), expect=2).stderr
+
+
 def test_the_version_is_one_line(bare: Run) -> None:
     assert bare("--version").stdout.startswith("musicsvc 0.")
 
