@@ -144,7 +144,7 @@ def _unused(user: models.User) -> Path:
 
 def _write(session: Session, store: stores.Store, user: models.User, out: Path) -> None:
     settings, now = session.settings(), session.clock.now()
-    with activity_log.build(settings.store_url, settings.activity.file) as log, open_output(out) as file:
+    with activity_log.build(settings.store_url, settings.activity.file) as log, open_output(out, 0o600) as file:
         known = log if log.open_existing() else None
         store.read(once(lambda: file.writelines(personal_data.pieces(user, known, now)))).result()
     if out != STDOUT:

@@ -1,9 +1,10 @@
 """Write output files. A file appears under its name only when it is complete."""
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -25,8 +26,11 @@ def echo_written(session: Session, out: Path) -> None:
 
 
 @contextmanager
-def open_output(out: Path) -> Iterator[IO[bytes]]:
-    """Open the output file, or stdout for `-`. After an error, an existing file with this name is unchanged."""
+def open_output(out: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """Open the output file, or stdout for `-`. After an error, an existing file with this name is unchanged.
+
+    `mode`: the permissions of a new file, before the umask; an existing one keeps its own.
+    """
     if out == STDOUT:
         sys.stdout.flush()
         yield sys.stdout.buffer
@@ -39,19 +43,23 @@ def open_output(out: Path) -> Iterator[IO[bytes]]:
         return
     if _is_database(out):
         raise Failure(f"{out} is a SQLite database and was left unchanged. Name another file to write.")
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    target = out.resolve() if out.is_symlink() else out  # /dev/stdout is one, too
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with part.open("xb") as file:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:  # noqa: PTH123 - sets the mode
+            if target.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
-        part.replace(out)
+        part.replace(target)
     except OSError as error:
         if error.filename in {None, str(part)}:
             error.filename = str(out)
         raise
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # the error above is the one to report
+            part.unlink(missing_ok=True)
 
 
 def _is_database(out: Path) -> bool:

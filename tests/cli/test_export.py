@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -192,3 +193,22 @@ def test_a_database_is_not_replaced_by_an_output(run: Run, tmp_path: Path) -> No
         refused = run(*line, "-o", str(file), expect=1).stderr
         assert refused == f"Error: {file} is a SQLite database and was left unchanged. Name another file to write.\n"
     assert file.read_bytes() == before
+
+
+def test_data_of_an_account_is_readable_by_its_owner_only(run: Run, tmp_path: Path) -> None:
+    run("user", "create", "ada@example.test")
+    asked, first = tmp_path / "asked.json", tmp_path / "first.json"
+    run("user", "export", "ada@example.test", "-o", str(asked))
+    run("user", "delete", "ada@example.test", "--yes", "-o", str(first))
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (asked, first)] == [0o600] * 2
+
+
+def test_an_output_file_keeps_its_mode_and_a_link_to_it(run: Run, tmp_path: Path) -> None:
+    file, link, below = tmp_path / "file.csv", tmp_path / "link.csv", tmp_path / "file.csv" / "below.csv"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to("file.csv")
+    run("export", "tracks", "-o", str(link))
+    assert (link.is_symlink(), stat.S_IMODE(file.stat().st_mode)) == (True, 0o640)
+    assert file.read_text("utf-8").startswith('"track_id"')
+    assert run("export", "tracks", "-o", str(below), expect=1).stderr == f"Error: {below}: Not a directory.\n"
