@@ -188,7 +188,8 @@ class Authenticator:
 
     def _require_access(self, caller: Identity, route: Route) -> None:
         if caller.suspended:
-            raise Forbidden(tokens.SUSPENDED)
+            objection = f" If this is a mistake, write to {self._contact}." if self._contact else ""
+            raise Forbidden(tokens.SUSPENDED + objection)
         if not caller.api_access and route.access is not Access.ACCOUNT:
             raise api_access.NoAccess(self._contact, self._request_path)
 

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from musicsvc.clock import SECOND, Clock
-from musicsvc.config import Abuse, Activity, Limits, Settings
+from musicsvc.config import Abuse, Access, Activity, Limits, Settings
 from musicsvc.server.jobs import abuse_monitor
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.sql import current
@@ -24,7 +24,9 @@ from tests.support.waiting import until
 PUBLIC = {"name": "Rags", "public": True}
 SOON = 60.0  # seconds; on an idle machine it takes two
 STRICT = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10, probes=12, terminate_after=2))
-LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minute")})
+CONTACT = Access(contact_email="help@label.test")
+LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minute"), "access": CONTACT})
+SUSPENDED = "The account is suspended. If this is a mistake, write to help@label.test."
 
 
 @pytest.fixture(autouse=True)
@@ -174,7 +176,7 @@ async def test_the_account_is_suspended_after_several_revocations(
     # A token ends in memory first; the account follows with the store.
     await until(lambda: store.read(lambda: users.get(user_id)).result().suspended_at is not None)
     answer = await loose.holding(third).get("users/me")
-    assert (answer.status, answer.json["message"]) == (403, "The account is suspended.")
+    assert (answer.status, answer.json["message"]) == (403, SUSPENDED)
     user = store.read(lambda: users.get(user_id)).result()
     assert user.suspended_reason == "abuse: 2 tokens were revoked for abuse"
     kinds = [

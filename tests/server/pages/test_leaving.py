@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from musicsvc.clock import DAY
 from musicsvc.config import Access, Settings
-from musicsvc.store.accounts import api_access
+from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.catalog import artists
 from musicsvc.store.editing import assignments, offers
 from musicsvc.store.editing.offers import Offer
@@ -331,3 +331,14 @@ async def test_more_tracks_than_a_page_deletes_are_left_to_an_administrator(
     command = f"musicsvc user delete {person.email} --with-artists"
     assert (refused.status, command in text(refused)) == (409, True)
     assert managers(person, [artist]) == [person.id]
+
+
+@on_shared_loop
+async def test_who_has_a_revoked_token_reads_where_to_object(developer: Person) -> None:
+    """It stands here because this server has the address."""
+    token, _ = developer.token("laptop")
+    page = text(await developer.browser.get("/settings/developers"))
+    assert "mailto:help@label.test" not in page
+    developer.do(lambda _: tokens.revoke(token.id, "seen elsewhere", now=1))
+    page = text(await developer.browser.get("/settings/developers"))
+    assert 'revoked by mistake, write to <a href="mailto:help@label.test">help@label.test</a>' in page

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from musicsvc.clock import DAY, HOUR, MINUTE
+from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.schemas.pages.accounts import RegenerateForm, TokenForm
 from musicsvc.server.shapes.envelope import Site
@@ -61,7 +62,7 @@ def moment_from(left: int) -> str:
     return f"in {text}" if left > 0 else f"{text} ago"
 
 
-def show(caller: SessionIdentity, now: int, activity_log: Log) -> View:
+def show(caller: SessionIdentity, settings: Settings, now: int, activity_log: Log) -> View:
     """Show the state of API access, and the account's access tokens."""
     user = users.get(caller.user_id)
     found = first_steps.load(user.id)
@@ -74,6 +75,7 @@ def show(caller: SessionIdentity, now: int, activity_log: Log) -> View:
         "tokens": [row for row in rows if row.state != "revoked"],
         "revoked": [row for row in rows if row.state == "revoked"],
         "most": MOST_SHOWN,
+        "contact": settings.access.contact_email,
     }
     return View("developers.html", values)
 
