@@ -167,8 +167,8 @@ def _of(row: JSON, name: str) -> str | None:
 
 
 def _strongest(days: Sequence[JSON]) -> list[JSON]:
-    """Return the days with the most plays, each with its date and counts as text. Most plays first."""
-    order = sorted((day for day in days if day["plays"]), key=lambda day: (day["plays"], day["date"]), reverse=True)
+    """Return the days with the most plays, each with its date and counts as text. Of equal ones the earliest first."""
+    order = sorted((day for day in days if day["plays"]), key=lambda day: (-day["plays"], day["date"]))
     return [
         {"day": dates.day(date.fromisoformat(day["date"]))} | {name: f"{day[name]:,}" for name in COUNTS}
         for day in order[:STRONGEST_DAYS]

@@ -258,6 +258,12 @@ def test_a_report_on_one_day_has_no_graphs() -> None:
     assert "Plays by day" in pages(pdf.render(content(2)))[0]
 
 
+def test_of_days_with_as_many_plays_the_earliest_is_first_as_in_the_graph() -> None:
+    data = pdf.page_data(content(7))
+    assert [each["day"] for each in data["strongest"]] == [f"{each} Feb 2026" for each in range(23, 28)]
+    assert data["graphs"][0]["peak"]["label"] == "9 on 23 Feb"
+
+
 def test_the_days_compared_with_end_at_the_same_time_if_the_last_day_is_not_over() -> None:
     before = {"label": "previous 30 days", "plays": [5] * 30, "listeners": [3] * 30}
     for partial in (True, False):

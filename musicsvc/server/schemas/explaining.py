@@ -54,7 +54,7 @@ class Calculation(Answer):
     """A growth: the calculation with its numbers, and the result in percent."""
 
     formula: str = Field(examples=["(412 - 380) * 100 / 380"])
-    percent: float | None = Field(examples=[8.42])
+    percent: float | None = Field(examples=[8.4])
 
 
 class ListeningCounted(Listening):

@@ -276,7 +276,7 @@ class ComparedRow(Answer):
     name: str = Field(examples=["Maple Leaf Rag"])
     plays: int = Field(examples=[412])
     listeners: int = Field(examples=[187])
-    plays_change: float | None = Field(description="Growth of the plays in percent.", examples=[8.42])
+    plays_change: float | None = Field(description="Growth of the plays in percent.", examples=[8.4])
 
 
 class ComparedDay(Answer):
@@ -310,4 +310,6 @@ class Movers(Answer):
 
     period: Period
     up: list[Mover] = Field(max_length=50)
-    down: list[Mover] = Field(max_length=50)
+    down: list[Mover] = Field(
+        max_length=50, examples=[[{"id": 2, "name": "Elite Syncopations", "plays": 251, "before": 290, "change": -39}]]
+    )

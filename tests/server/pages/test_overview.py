@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from musicsvc.clock import HOUR, MINUTE
+from musicsvc.clock import HOUR, MINUTE, SECOND
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.editing import deletions
 from musicsvc.store.models import Album, AlbumArtist, Play
@@ -233,3 +233,10 @@ async def test_periods_step_to_the_one_before_and_after(world: World) -> None:
             if tag == "a" and found.get("rel")
         }
         assert (links.get("prev"), links.get("next")) == (earlier, later)
+
+
+async def test_a_mover_of_thousands_has_a_comma_in_both_numbers(world: World) -> None:
+    made, now = world.made, world.shared.clock.now()
+    plays = [(made.tracks[4], now - each * SECOND, f"of thousands {each}") for each in range(1000)]
+    world.shared.store.write(lambda: made.add_plays(plays)).result()
+    assert "+1,000 to 1,000 plays" in (await world.page("/insights?period=today")).text
