@@ -3,8 +3,7 @@
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, cast
 
 from aiohttp import hdrs
@@ -309,32 +308,28 @@ class Dispatcher:
         apart = self._apart.get(route.family)
         if apart is not None:
             return await apart.answer(exchange)
-        handling = _judge(exchange)
+        _judge(exchange)
         found = self._find(exchange)
         caching = route.caching(anonymous=call.caller is None) if call.method in SAFE else None
         if found is not None:
             call.reservation = self._runner.memory.reservation(call.address, call.holder)
             call.reservation.resize(len(found.content))
             self.first_steps.remember(exchange)
-            return Reply(found, 200, {**handling.headers()}, caching)
+            return Reply(found, 200, {**exchange.head.handling.headers()}, caching)
         if route.keyed:
             keys.note(exchange)
         if route.body is not None and exchange.parsed is None:
             await self.stages.receive(exchange)
-        if exchange.parsed is not None and route.body is not None:
-            handling = handling.with_body(exchange.parsed.sent, route.body)
-        slot = exchange.slot
-        fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
-        run = partial(keys.patiently, self._clock.monotonic, self._runner.run) if exchange.key else self._runner.run
-        result = await run(exchange, fragments, handling)
+        result = await self._runner.run(exchange)
         if route.cost.probe is Probe.READY and self._unready.reset():
             log.info("ready again")
         if route.constant:
             result = self._constants[route.path] = represent_json(result)
             self.first_steps.remember(exchange)
-        elif slot is not None and fragments is not None:
-            result = slot.fill(result, fragments.sources)
-        return Reply(result, 200 if call.method == "HEAD" else route.status, {**handling.headers()}, caching)
+        elif exchange.slot is not None:
+            result = exchange.slot.fill(result)
+        headers = {**exchange.head.handling.headers()}
+        return Reply(result, 200 if call.method == "HEAD" else route.status, headers, caching)
 
     async def _receive(self, exchange: Exchange) -> None:
         """Receive the body. The token is checked again if the body arrived after the head."""
@@ -346,7 +341,8 @@ class Dispatcher:
         if late and call.caller is not None and credentials is not None:
             call.caller = await self._authenticator.reauthenticate(credentials, call, route)
         call.resource = call.resource or parsed.resource
-        exchange.parsed = parsed
+        exchange.parsed, head = parsed, exchange.head
+        head.handling = head.handling.with_body(parsed.sent, route.body)
 
 
 def _apology(call: Call) -> Failure:
@@ -354,17 +350,15 @@ def _apology(call: Call) -> Failure:
     return Failure(f"An internal error occurred. Report request {call.request_id} to the operator.")
 
 
-def _judge(exchange: Exchange) -> Handling:
-    """Return and note how the admitted request wants what is unknown to be handled, and its unknown parameters."""
+def _judge(exchange: Exchange) -> None:
+    """Note how the admitted request wants what is unknown to be handled, and its unknown parameters."""
     head, call = exchange.head, exchange.call
-    handling = _handling(exchange.request, head.route) if head.handling is USUAL else head.handling
-    if handling is not head.handling:
-        applied = handling.headers() if handling.strict else {}
-        headers = {**head.headers, "Vary": f"{head.headers.get('Vary', VARY)}, {PREFER}", **applied}
-        exchange.head = replace(head, headers=headers, handling=handling)
-        of_peer = HSTS if exchange.peer.hsts else {}
-        call.first = {**of_peer, **headers, **call.first, **headers}  # in the order of the next ones, from memory
-    return handling
+    if head.handling is not USUAL or (handling := _handling(exchange.request, head.route)) is USUAL:
+        return
+    applied = handling.headers() if handling.strict else {}
+    head.headers = {**head.headers, "Vary": f"{head.headers.get('Vary', VARY)}, {PREFER}", **applied}
+    head.handling, of_peer = handling, HSTS if exchange.peer.hsts else {}
+    call.first = {**of_peer, **head.headers, **call.first, **head.headers}  # in the order of the next, from memory
 
 
 def _handling(request: BaseRequest, route: Route) -> Handling:

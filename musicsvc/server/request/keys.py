@@ -71,12 +71,12 @@ def _encode(result: Any) -> bytes | None:
     return None if kept is None else b"".join(encode(asdict(kept) if isinstance(kept, Redirect) else kept).pieces)
 
 
-async def patiently(monotonic: Callable[[], float], run: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+async def patiently(monotonic: Callable[[], float], run: Callable[[], Awaitable[Any]]) -> Any:
     """Call `run` until no other request with its key is running. Raises InProgress after 5 seconds."""
     ends, pause = monotonic() + PATIENCE_SECONDS, FIRST_PAUSE
     while True:
         try:
-            return await run(*arguments)
+            return await run()
         except InProgress:
             if monotonic() >= ends:
                 raise

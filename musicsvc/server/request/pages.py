@@ -4,7 +4,6 @@ from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from aiohttp.hdrs import CONTENT_DISPOSITION
@@ -78,14 +77,12 @@ class Pages:
                 await self.sessions.find(browser, exchange.call)
                 if (redirect := self.sessions.sign_in(exchange, browser)) is not None:
                     return self.renderer.redirect(request, redirect, browser)
-            run = self.runner.run
             if exchange.parsed is not None and route.keyed:
                 keys.note_form(exchange, exchange.parsed.sent)
-                run = partial(keys.patiently, self.clock.monotonic, run)
             try:
                 if exchange.parsed is not None:
                     browser.require_own_form(exchange.parsed.sent.pop(TOKEN_FIELD, None))
-                result = await run(exchange)
+                result = await self.runner.run(exchange)
             except InProgress as failure:
                 return await self._show_again(exchange, browser, InProgress(UNDER_WAY, failure.retry_after))
             except CORRECTABLE as failure:

@@ -17,8 +17,6 @@ from musicsvc.server.peer import REPLAYED
 from musicsvc.server.request import keys
 from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
-from musicsvc.server.responses.answer_cache import FragmentReader
-from musicsvc.server.responses.handling import USUAL, Handling
 from musicsvc.server.responses.large import AnswerBuilder, AnswerMemory, encoded, uncached
 from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route, Runs
 from musicsvc.server.schemas import fields
@@ -52,15 +50,20 @@ class HandlerRunner:
         self._sources = {"settings": settings, **sources}
         self.memory = AnswerMemory(settings.server.answer_memory)
 
-    async def run(self, exchange: Exchange, fragments: FragmentReader | None = None, handling: Handling = USUAL) -> Any:
+    async def run(self, exchange: Exchange) -> Any:
         """Return the result of the handler, encoded if it is JSON, with memory reserved for it."""
+        run = partial(self._run_once, exchange)
+        return await (keys.patiently(self._clock.monotonic, run) if exchange.key else run())
+
+    async def _run_once(self, exchange: Exchange) -> Any:
         route, call, request = exchange.head.route, exchange.call, exchange.request
         call.reservation = call.reservation or self.memory.reservation(call.address, call.holder)
         name = page_size_name(route, request) if route.query is not None else ""
+        fragments = None if exchange.slot is None else exchange.slot.fragments
         builder = AnswerBuilder(call.reservation, name, nests_tracks=route.cost.nests_tracks, fragments=fragments)
         now, body = self._clock.now(), exchange.parsed and exchange.parsed.model
         query, errors = read_query(route, request, now)
-        errors = {**handling.errors(), **errors}
+        errors = {**exchange.head.handling.errors(), **errors}
         call.resource = call.resource or (None if query is None else query.resource)
         sources = {
             **self._sources,
@@ -101,7 +104,7 @@ class HandlerRunner:
         if route.writes:
             unit = self._store.counted(keys.once(exchange, unit, sources["now"]), account)
         if exchange.slot is not None:
-            unit = exchange.slot.recording(unit)
+            unit = partial(exchange.slot.read, unit)
         return unit, partial(
             self._store.read_figures, check=check, account=account
         ) if route.cost.replica else self._store.read

@@ -35,34 +35,27 @@ class Entry(NamedTuple):
 class Slot:
     """The place in the cache for the response to one request."""
 
-    def __init__(self, cache: AnswerCache, key: Key, stamp: Stamp) -> None:
-        """`stamp`: a moment before the response is read from the database."""
-        self._cache = cache
+    def __init__(self, entries: Recent[Key, Entry], key: Key, fragments: FragmentReader) -> None:
+        """`fragments`: finds or creates those of the response."""
+        self._entries = entries
         self._key = key
-        self.stamp = stamp
+        self.fragments = fragments
         self._tables: frozenset[str] | None = None
 
-    def recording(self, unit: Callable[[], T]) -> Callable[[], T]:
-        """Return a unit of work that calls `unit` and remembers the tables that `unit` read."""
+    def read(self, unit: Callable[[], T]) -> T:
+        """Call a unit of work, and remember the tables that it read."""
+        result, self._tables = recorded(unit)
+        return result
 
-        def read() -> T:
-            result, self._tables = recorded(unit)
-            return result
-
-        return read
-
-    def fill(self, body: object, parts: Iterable[Source] = ()) -> object:
-        """Return the body of a response. If it is short JSON, cache it and return it with its entity tag.
-
-        `parts`: when and from which tables those parts of the body were read that earlier requests have encoded.
-        """
+    def fill(self, body: object) -> object:
+        """Return the body of a response. If it is short JSON, cache it and return it with its entity tag."""
         if not isinstance(body, Encoded) or body.size > LARGE or self._tables is None:
             return body
-        answer = represent_json(body)
-        stamp = min([self.stamp, *(part.stamp for part in parts)])
+        answer, parts = represent_json(body), self.fragments.sources
+        stamp = min([self.fragments.stamp, *(part.stamp for part in parts)])
         tables = self._tables.union(*(part.tables for part in parts))
         size = OVERHEAD + len(self._key[0]) + len(answer.link) + (2 if answer.compressible else 1) * len(answer.content)
-        self._cache.add(self._key, Entry(answer, Source(stamp, tables), size))
+        self._entries.keep(self._key, Entry(answer, Source(stamp, tables), size))
         return answer
 
 
@@ -103,20 +96,17 @@ class AnswerCache:
                 return entry.answer
             self._entries.forget(key)
         self.misses += 1
-        return Slot(self, key, stamp)
+        return Slot(self._entries, key, FragmentReader(self.fragments, stamp))
 
     def reader(self) -> FragmentReader | None:
         """Return a reader of fragments for a request that begins now, or None if nothing may be cached."""
         stamp = self._freshness.now() if self._entries.capacity else None
-        return None if stamp is None else self.fragments.at(stamp)
+        return None if stamp is None else FragmentReader(self.fragments, stamp)
 
     def clear(self) -> None:
         """Forget all responses and fragments."""
         self._entries.clear()
         self.fragments.clear()
-
-    def add(self, key: Key, entry: Entry) -> None:
-        self._entries.keep(key, entry)
 
 
 class Fragment(NamedTuple):
@@ -144,10 +134,6 @@ class Fragments:
     def size(self) -> float:
         """The bytes of all fragments."""
         return self._fragments.size
-
-    def at(self, stamp: Stamp) -> FragmentReader:
-        """Return a reader for a request. `stamp`: a moment before the request reads from the database."""
-        return FragmentReader(self, stamp)
 
     def find(self, kind: Hashable, ids: Iterable[int], *, counted: bool = True) -> dict[int, Fragment]:
         """Map ids to fragments, for the rows whose fragments are ready and valid.
@@ -183,8 +169,9 @@ class FragmentReader:
     """Finds or creates the fragments for one request. `sources`: when and from which tables the fragments were read."""
 
     def __init__(self, fragments: Fragments, stamp: Stamp) -> None:
+        """`stamp`: a moment before the request reads from the database."""
         self._fragments = fragments
-        self._stamp = stamp
+        self.stamp = stamp
         self.sources: set[Source] = set()
 
     def read(self, kind: Hashable, ids: Sequence[int], make: Callable[[Sequence[int]], Iterable[bytes]]) -> list[bytes]:
@@ -196,7 +183,7 @@ class FragmentReader:
         missing = [row_id for row_id in ids if row_id not in found]
         if missing:
             made, tables = recorded(lambda: make(missing))
-            source = Source(self._stamp, tables)
+            source = Source(self.stamp, tables)
             contents = map(compact, zip(made, strict=True))
             new = {row_id: Fragment(content, source) for row_id, content in zip(missing, contents, strict=True)}
             if sum(len(fragment.content) for fragment in new.values()) <= LARGE:
@@ -210,7 +197,7 @@ class FragmentReader:
         found = self._fragments.find(kind, [row_id], counted=False)
         if row_id not in found:
             content, tables = recorded(make)
-            found = {row_id: Fragment(content, Source(self._stamp, tables))}
+            found = {row_id: Fragment(content, Source(self.stamp, tables))}
             if len(content) <= LARGEST:
                 self._fragments.add(kind, found)
         return found[row_id].content

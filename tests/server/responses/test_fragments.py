@@ -13,7 +13,7 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.freshness import Freshness, Source, Stamp
-from musicsvc.server.responses.answer_cache import AnswerCache, Fragment, Fragments
+from musicsvc.server.responses.answer_cache import AnswerCache, Fragment, FragmentReader, Fragments
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Album, Artist
@@ -147,7 +147,7 @@ def test_counted_memory_covers_what_fragments_take(store: Store) -> None:
 
     def read(page: int) -> None:
         ids = range(page, page + 10)
-        made = fragments.at(Stamp(page, 0.0)).read("kind", ids, make)
+        made = FragmentReader(fragments, Stamp(page, 0.0)).read("kind", ids, make)
         assert [json.loads(each) for each in made] == ["n" * row_id for row_id in ids]
 
     with traced() as taken:
