@@ -17,7 +17,7 @@ from musicsvc.server.peer import REPLAYED
 from musicsvc.server.request import keys
 from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
-from musicsvc.server.responses.large import AnswerBuilder, AnswerMemory, encoded, uncached
+from musicsvc.server.responses.large import AnswerBuilder, AnswerMemory, encoded
 from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route, Runs
 from musicsvc.server.schemas import fields
 from musicsvc.server.schemas.fields import Query
@@ -25,6 +25,7 @@ from musicsvc.server.schemas.reading import check_query
 from musicsvc.server.shapes.envelope import Download, Encoded
 from musicsvc.store.accounts import email_addresses, passwords, sign_in, users
 from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
 
 PROBE_SECONDS = 1.5  # for a health check, which must respond within two seconds
@@ -168,7 +169,8 @@ class HandlerRunner:
         kind = _line(route, call, large=large)
         if kind is None:
             return await self._run_at_once(route, unit, read, self._remaining(call))
-        run, work = self._store.write if route.writes else read, uncached(unit) if large else unit
+        run = self._store.write if route.writes else read
+        work = sql.without_cache()(unit) if large else unit  # large reads do not fill SQLite's caches
         return await self._executors.run(kind, lambda: run(work).result(), call)
 
     def _run_at_once(

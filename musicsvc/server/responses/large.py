@@ -17,7 +17,6 @@ from musicsvc.errors import Invalid, Overloaded
 from musicsvc.networks import client_network
 from musicsvc.server.responses.answer_cache import LARGE, FragmentReader
 from musicsvc.server.shapes.envelope import JSON, Download, Encoded, Members, ok, page_links, paginator
-from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Listing
 
 MAX_PAGE = 16 * 1024 * 1024  # bytes
@@ -186,16 +185,6 @@ class AnswerBuilder:
         if not writes:
             self._reservation.resize(_size(body, drawn=drawn))
         return body
-
-
-def uncached(unit: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that calls `unit` with SQLite's caches limited, so that large reads do not fill them."""
-
-    def run() -> Any:
-        with sql.without_cache():
-            return unit()
-
-    return run
 
 
 def encoded(result: Any, query: str = "") -> Any:
