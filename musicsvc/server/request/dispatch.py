@@ -88,8 +88,7 @@ class Dispatcher:
         cross_origin: CrossOrigin,
     ) -> None:
         """`sources`: objects by parameter name. A handler with a parameter of that name gets the object."""
-        self._settings = settings
-        self._clock = clock
+        self._settings, self._clock = settings, clock
         self._authenticator = authenticator
         self._observers = observers
         self._router = Router(routes, settings.server.base_path)
@@ -107,18 +106,13 @@ class Dispatcher:
         self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
         self._unready = ThrottledWarning()  # probes repeat for as long as the fault lasts
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
-        self._apart: dict[Family, Pages | Tools] = {Family.PAGE: pages, Family.TOOLS: self._tools(routes, sources)}
-        self.answer_memory = self._runner.memory
-        of_answers = self._request_id, self._notify, self.answer_memory
-        self.first_steps = FirstSteps(self._admit, self._find, clock, *of_answers)
+        of_tools = self._runner, limiter, self._receive, self._public, self._notify
+        tools = Tools(routes, settings.server.cors_origins, sources, clock, *of_tools)
+        self._apart: dict[Family, Pages | Tools] = {Family.PAGE: pages, Family.TOOLS: tools}
+        self.answer_memory = memory = self._runner.memory
+        self.first_steps = FirstSteps(self._admit, self._find, clock, self._request_id, self._notify, memory)
         first = self.first_steps.offer, self._note_unreadable, self._identify, self._process
         self.stages = Stages(*first, self._admit, self._receive, self._answer, self._respond)
-
-    def _tools(self, routes: Sequence[Route], sources: Mapping[str, Any]) -> Tools:
-        origins, limiter = self._settings.server.cors_origins, self._authenticator.limiter
-        tools = Tools(routes, origins, sources, self._clock, self._runner, limiter)
-        tools.attach(self._receive, self._public, self._notify)
-        return tools
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -45,38 +46,27 @@ class Fault(Exception):
         self.error = {"code": code, "message": message} | ({"data": data} if data else {})
 
 
+@dataclass(frozen=True, slots=True)
 class Tools:
-    """Answers the messages of assistants. A call of a tool takes the way of a request to its endpoint."""
+    """Answers the messages of assistants. A call of a tool takes the way of a request to its endpoint.
 
-    def __init__(
-        self,
-        routes: Iterable[Route],
-        origins: Collection[str],
-        sources: Mapping[str, Any],
-        clock: Clock,
-        runner: HandlerRunner,
-        limiter: RateLimiter,
-    ) -> None:
-        self._origins, self._sources, self._clock, self._runner = origins, sources, clock, runner
-        self._limiter = limiter
-        self._routes: dict[str, dict[str, Route]] = {}  # by the name of the tool and the noun
-        for route in routes:
-            if route.docs.tool:
-                self._routes.setdefault(route.docs.tool, {})[route.docs.noun] = route
+    `receive`, `public`, `notify`: receive bodies, hide details of failures, and note calls, as for other requests.
+    """
 
-    def attach(
-        self,
-        receive: Callable[[Exchange], Awaitable[None]],
-        public: Callable[[Failure, Call], Failure],
-        notify: Observer,
-    ) -> None:
-        """Take the stages of the dispatcher: how it receives bodies, hides details of failures, and notes calls."""
-        self._receive, self._public, self._notify = receive, public, notify
+    routes: Iterable[Route]
+    origins: Collection[str]
+    sources: Mapping[str, Any]
+    clock: Clock
+    runner: HandlerRunner
+    limiter: RateLimiter
+    receive: Callable[[Exchange], Awaitable[None]]
+    public: Callable[[Failure, Call], Failure]
+    notify: Observer
 
     async def answer(self, exchange: Exchange) -> Reply:
         """Answer a message. Raises Forbidden for browser code of other origins."""
         origin = exchange.request.headers.get("Origin")
-        if origin is not None and origin not in self._origins:
+        if origin is not None and origin not in self.origins:
             raise Forbidden("Code of this origin may not use the tools. Ask the operator of the service to allow it.")
         number: int | str | None = None
         newest = True
@@ -96,7 +86,7 @@ class Tools:
 
     async def _read(self, exchange: Exchange) -> Message:
         try:
-            await self._receive(exchange)
+            await self.receive(exchange)
         except Malformed as failure:
             raise Fault(PARSE_ERROR, failure.message) from None
         parsed = exchange.parsed
@@ -107,14 +97,14 @@ class Tools:
 
     def _describe(self, exchange: Exchange, message: Message) -> JSON:
         try:
-            found: JSON = exchange.head.route.call_handler({**self._sources, "body": message})
+            found: JSON = exchange.head.route.call_handler({**self.sources, "body": message})
         except NotFound as failure:
             raise Fault(NO_METHOD, failure.message, 404) from None
         return found
 
     async def _call(self, exchange: Exchange, params: JSON) -> JSON:
         name, given = params.get("name"), params.get("arguments")
-        if not isinstance(name, str) or name not in self._routes:
+        if not isinstance(name, str) or name not in self.sources["tools"]():
             raise Fault(BAD_PARAMS, "There is no such tool.")
         if not isinstance(given, dict | None):
             raise Fault(BAD_PARAMS, "arguments: Must be an object.")
@@ -122,16 +112,17 @@ class Tools:
             route, subject, query = self._target(name, given or {})
             found = await self._run(exchange, route, subject, query)
         except Failure as failure:
-            told = errors.body_of(self._public(failure, exchange.call), insights=True)
+            told = errors.body_of(self.public(failure, exchange.call), insights=True)
             if isinstance(failure, Overloaded):
-                await self._limiter.uncount(exchange.call, failure)
+                await self.limiter.uncount(exchange.call, failure)
             return {"content": [_text(told)], "isError": True}
         return {"content": [_text(found)], "structuredContent": found, "isError": False}
 
     def _target(self, name: str, given: JSON) -> tuple[Route, str, str]:
         """Return the endpoint of a call, the id of its subject, and its query. Raises Invalid for other arguments."""
-        given, routes = {key: value for key, value in given.items() if value is not None}, self._routes[name]
-        schema = self._sources["tools"]()[name]["inputSchema"]
+        given = {key: value for key, value in given.items() if value is not None}
+        schema = self.sources["tools"]()[name]["inputSchema"]
+        routes = {route.docs.noun: route for route in self.routes if route.docs.tool == name}
         wrong = {key: MESSAGES["extra_forbidden"] for key in given if key not in schema["properties"]}
         wrong |= {key: REQUIRED for key in schema["required"] if key not in given}
         route = routes.get("")
@@ -145,25 +136,25 @@ class Tools:
             raise Invalid(wrong)
         parts = ((key, part) for key, of in given.items() for part in (of if isinstance(of, list) else [of]))
         sent = [(key, _in_query(part)) for key, part in parts]
-        if route.query is TimeframeQuery and (wrong := check_query(PeriodQuery, sent, now=self._clock.now())[1]):
+        if route.query is TimeframeQuery and (wrong := check_query(PeriodQuery, sent, now=self.clock.now())[1]):
             raise Invalid(wrong)  # in the words of the argument, which the endpoint calls otherwise
         return route, subject, urlencode([_translated(route, *each) for each in sent])
 
     async def _run(self, exchange: Exchange, route: Route, subject: str, query: str) -> JSON:
         """Run the endpoint, and note the call like a request of its own. Raises a Failure that the endpoint raises."""
         call = copy.copy(exchange.call)
-        call.reservation = exchange.call.reservation = room = self._runner.memory.reservation(call.address, call.holder)
-        call.method, call.route, call.counted, call.began = "GET", route, (), self._clock.monotonic()
+        call.reservation = exchange.call.reservation = room = self.runner.memory.reservation(call.address, call.holder)
+        call.method, call.route, call.counted, call.began = "GET", route, (), self.clock.monotonic()
         values = dict.fromkeys(route.parameters, subject)
         call.resource = None if route.subject is None else route.subject.resource(*values.values())
         inner = Exchange(call, exchange.peer)
         inner.request = exchange.request.clone(method="GET", rel_url=f"{route.path}?{query}")
         inner.head = Head(inner.request.raw_path, route, values, exchange.head.credentials, call.resource, {})
-        inner.given = {"now": self._clock.now()}
+        inner.given = {"now": self.clock.now()}
         read, _ = read_query(route, inner.request, inner.given["now"])
         call.status = CLIENT_CLOSED
         try:
-            found = b"".join((await self._runner.run(inner)).pieces)[len(BEFORE_DATA) : -1]
+            found = b"".join((await self.runner.run(inner)).pieces)[len(BEFORE_DATA) : -1]
             room.resize(COPIES * len(found))
             call.status, call.size = route.status, len(found)
         except Exception as error:
@@ -171,11 +162,11 @@ class Tools:
             call.refused_by = BUSY if isinstance(error, Overloaded) else None
             raise
         finally:
-            call.milliseconds = (self._clock.monotonic() - call.began) * 1000
-            self._notify(call)
+            call.milliseconds = (self.clock.monotonic() - call.began) * 1000
+            self.notify(call)
         period = read.window(inner.given["now"]) if isinstance(read, Period) else None
         chosen: JSON = {} if period is None else dashboards.chosen_by(period)
-        page = f"{self._sources['site'].root}{_page(route, subject, read, chosen)}"
+        page = f"{self.sources['site'].root}{_page(route, subject, read, chosen)}"
         dates: JSON = {} if period is None else {"period": insights.period(period)}
         return {"data": orjson.Fragment(found), "page": page} | dates
 
