@@ -7,11 +7,13 @@ import ssl
 from collections import deque
 from contextlib import suppress
 
+from aiohttp import hdrs
+
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.network.protocol import LINGERING_SECONDS
-from musicsvc.server.network.raw_responses import busy, encoded, not_encrypted
+from musicsvc.server.network.raw_responses import BUSY, NOT_ENCRYPTED, encoded, refusal
 from musicsvc.server.peer import served_over_https
 
 BATCH = 16  # connections accepted in a row before the event loop continues with requests
@@ -130,7 +132,7 @@ class Acceptor:
 
     def _refuse(self, slot: Slot) -> None:
         """Answer plain HTTP with 400, and note it like other requests that are not valid HTTP."""
-        body, headers = not_encrypted()
+        body, headers = refusal(NOT_ENCRYPTED, hsts=False)
         self._server.dispatcher.stages.note_unreadable(slot.address, 400, len(body), headers)
         self._slots.release(slot)
         self._send_last(slot.socket, encoded(400, body, headers))
@@ -147,7 +149,8 @@ class Acceptor:
         if self._tls is not None:
             connection.close()
             return
-        self._send_last(connection, busy(hsts=served_over_https(self._server.settings)))
+        body, headers = refusal(BUSY, hsts=served_over_https(self._server.settings))
+        self._send_last(connection, encoded(503, body, headers | {hdrs.RETRY_AFTER: "1"}))
 
     def _send_last(self, connection: socket.socket, response: bytes) -> None:
         """Send a response, and close the connection after the client could read it."""

@@ -18,7 +18,7 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 from musicsvc.config import Server as ServerSettings
 from musicsvc.server.call import Exchange
 from musicsvc.server.network.connection_limits import ConnectionSlots, Deadline, Framing, Slot
-from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, fault_of, refusal
+from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, TEXTS, fault_of, refusal
 from musicsvc.server.peer import served_over_https
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.first_steps import LONGEST_HEAD
@@ -348,7 +348,8 @@ class HttpConnection(RequestHandler):
             log.error("unhandled exception while handling a request", exc_info=exc)
         if request.writer.output_size > 0:
             raise ConnectionError("part of the response has already been sent")
-        body, headers = refusal(status, hsts=self.origin[1] or served_over_https(self._settings))
+        hsts = self.origin[1] or served_over_https(self._settings)
+        body, headers = refusal(TEXTS.get(status, TEXTS[INTERNAL]), hsts=hsts)
         self._dispatcher.stages.note_unreadable(self._slot.address, status, len(body), headers)
         response = Response(status=status, body=body, headers=headers)
         response.force_close()

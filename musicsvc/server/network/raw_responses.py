@@ -36,22 +36,6 @@ def fault_of(message: RawRequestMessage | _ErrInfo, size: int) -> int:
     return 431 if head > MAX_HEAD else 0
 
 
-def refusal(status: int, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
-    """Return the body and headers of an error response, with Strict-Transport-Security if `hsts` is set."""
-    return _error(TEXTS.get(status, TEXTS[INTERNAL]), hsts=hsts)
-
-
-def busy(*, hsts: bool) -> bytes:
-    """Return the bytes of the 503 response to a connection that is rejected because too many are open."""
-    body, headers = _error(BUSY, hsts=hsts)
-    return encoded(503, body, headers | {hdrs.RETRY_AFTER: "1"})
-
-
-def not_encrypted() -> tuple[bytes, dict[str, str]]:
-    """Return the body and headers of the 400 response to plain HTTP on a port for TLS."""
-    return _error(NOT_ENCRYPTED, hsts=False)
-
-
 def encoded(status: int, body: bytes, headers: dict[str, str]) -> bytes:
     """Return the bytes of a response, the last one of its connection."""
     headers |= {hdrs.CONTENT_LENGTH: str(len(body)), hdrs.CONNECTION: "close"}
@@ -59,7 +43,7 @@ def encoded(status: int, body: bytes, headers: dict[str, str]) -> bytes:
     return "\r\n".join([f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *lines, "", ""]).encode("ascii") + body
 
 
-def _error(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
+def refusal(text: str, *, hsts: bool) -> tuple[bytes, dict[str, str]]:
     """Return the JSON body and headers of an error response, with Strict-Transport-Security if `hsts` is set."""
     headers: dict[str, str] = {
         hdrs.SERVER: SERVER,
