@@ -1,4 +1,4 @@
-"""Limits on connections: how many are open, in total and per client, how long they wait, and what they may send.
+"""Limits on connections: how many are open, in total and per client, and how long they wait.
 
 If there are too many, idle ones are closed.
 """
@@ -14,19 +14,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from aiohttp.streams import StreamReader
-from aiohttp.web import RequestPayloadError
-
 from musicsvc.networks import client_network
 
 LINGER_ZERO = struct.pack("ii", 1, 0)  # the value of SO_LINGER that discards unsent data
-MAX_FRAMING = 1024 * 1024  # bytes of chunk sizes, extensions and trailers, and of content that is not parsed yet
 
 
 @dataclass(slots=True, eq=False)
 class ClientConnections:
     key: str  # the IPv4 address or the IPv6 /64 network
-    limited: bool  # whether the limit per client applies
     count: int = 0
     idle: OrderedDict[Slot, None] = field(default_factory=OrderedDict)
 
@@ -65,9 +60,8 @@ class ConnectionSlots:
     def acquire(self, connection: socket.socket, address: str) -> Slot | None:
         """Return a slot for a new connection. If none is free, close an idle connection, or else return None."""
         key, limited = self._client_of(address)
-        client = self._clients.get(key) or ClientConnections(key, limited)
-        client_full = client.limited and client.count >= self._capacity_per_client
-        if client_full and not self._evict(client.idle):
+        client = self._clients.get(key) or ClientConnections(key)
+        if limited and client.count >= self._capacity_per_client and not self._evict(client.idle):
             return None
         if self._count >= self._capacity and not self._evict(self._idle):
             return None
@@ -124,23 +118,6 @@ class ConnectionSlots:
             address in network for network in self._exempt if network.version == address.version
         )
         return client_network(str(address)), self._capacity_per_client > 0 and not exempt
-
-
-class Framing:
-    """Counts the bytes that arrive for one request body: its content and its framing."""
-
-    __slots__ = ("_arrived",)
-
-    def __init__(self) -> None:
-        self._arrived = 0
-
-    def exceeds(self, content: StreamReader, size: int) -> bool:
-        """Count `size` more bytes. If the framing exceeds MAX_FRAMING, make reading the body fail, and return True."""
-        self._arrived += size
-        if self._arrived <= content.total_bytes + MAX_FRAMING:
-            return False
-        content.set_exception(RequestPayloadError("more framing than content"))
-        return True
 
 
 class Deadline:

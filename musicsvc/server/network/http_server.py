@@ -48,7 +48,7 @@ class HttpServer(Server):
         """Close idle connections at once, busy ones after their requests. Abort the rest after `timeout` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while any(self._finish_connections()):  # noqa: ASYNC110 - aiohttp has no event for finished requests
+                while sum(map(HttpConnection.finish, self._connections_open())):  # noqa: ASYNC110 - aiohttp has no event
                     await asyncio.sleep(POLL_SECONDS)
         connections = self._connections_open()
         await self.shutdown(POLL_SECONDS)
@@ -65,13 +65,6 @@ class HttpServer(Server):
         """Let the next response of each connection be its last."""
         for connection in self._connections_open():
             connection.finish_next()
-
-    def _finish_connections(self) -> list[bool]:
-        """Ask every connection to finish. Return, for each connection, whether it is still busy."""
-        connections = self._connections_open()
-        for connection in connections:
-            connection.finish()
-        return [connection.busy for connection in connections]
 
     def _connections_open(self) -> list[HttpConnection]:
         return [connection for connection in self.connections if isinstance(connection, HttpConnection)]

@@ -12,12 +12,12 @@ from aiohttp import HttpVersion11, hdrs
 from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
-from aiohttp.web import BaseRequest, Response, Server, StreamResponse
+from aiohttp.web import BaseRequest, RequestPayloadError, Response, Server, StreamResponse
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from musicsvc.config import Server as ServerSettings
 from musicsvc.server.call import Exchange
-from musicsvc.server.network.connection_limits import ConnectionSlots, Deadline, Framing, Slot
+from musicsvc.server.network.connection_limits import ConnectionSlots, Deadline, Slot
 from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, TEXTS, fault_of, refusal
 from musicsvc.server.peer import served_over_https
 from musicsvc.server.request.dispatch import Dispatcher
@@ -28,6 +28,7 @@ log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
+MAX_FRAMING = 1024 * 1024  # bytes of chunk sizes, extensions and trailers, and of content that is not parsed yet
 HEAD_END = b"\r\n\r\n"
 QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
 
@@ -36,7 +37,7 @@ class HttpConnection(RequestHandler):
     """An HTTP connection with deadlines. Error responses never repeat anything that the client sent."""
 
     __slots__ = (
-        *("_answered", "_at_head", "_deadline", "_dispatcher", "_final", "_framing", "_head_begun", "_head_size"),
+        *("_answered", "_at_head", "_body_size", "_deadline", "_dispatcher", "_final", "_head_begun", "_head_size"),
         *("_idle_since", "_lost", "_offered", "_payload", "_refused", "_reserved", "_settings", "_slot", "_slots"),
         *("_unclosed", "_unsent"),
         *("begun", "head", "origin"),
@@ -69,7 +70,7 @@ class HttpConnection(RequestHandler):
         self._idle_since = 0.0
         self._unsent = 0  # bytes, when the client was last given time to read
         self._reserved: Reservation | None = None  # the memory of an answer that the client has not read yet
-        self._framing = Framing()
+        self._body_size = 0  # bytes received of the latest body and of its framing
         self._head_size = 0  # bytes received of an incomplete head
         self._answered, self._head_begun, self._refused = 0, False, False  # `_answered`: the number of responses sent
         self._final = False  # the request in progress is the last one
@@ -79,11 +80,15 @@ class HttpConnection(RequestHandler):
         """Whether a request has no response yet, or part of a response has not been sent yet."""
         return self.in_flight > 0 or (self._unclosed is not None and self._has_unsent(self._unclosed))
 
-    def finish(self) -> None:
-        """Close the connection after the responses to all requests received; the last has `Connection: close`."""
+    def finish(self) -> bool:
+        """Close the connection after the responses to all requests received; the last has `Connection: close`.
+
+        Return whether it is still busy.
+        """
         self._final = True
         if not self.in_flight:
             self.force_close()
+        return self.busy
 
     def finish_next(self) -> None:
         """Close the connection after its next response, so that a request that is already under way gets a response."""
@@ -138,8 +143,11 @@ class HttpConnection(RequestHandler):
                 self._head_begun = True
                 if self._answered:
                     self._deadline.set(self._settings.head_timeout)
-        elif self._payload is not None and self._framing.exceeds(self._payload, len(data)):
-            self._refused = self._final = True
+        elif self._payload is not None:
+            self._body_size += len(data)
+            if self._body_size > self._payload.total_bytes + MAX_FRAMING:
+                self._payload.set_exception(RequestPayloadError("more framing than content"))
+                self._refused = self._final = True
 
     def _note_head(self, data: bytes, *, whole: bool) -> None:
         """Note whether the head of the only request in progress was the end of these bytes. `whole`: and their begin.
@@ -236,11 +244,6 @@ class HttpConnection(RequestHandler):
         if (head := self._withdraw()) and self._unclosed is not None:
             self._receive(head)
 
-    def _wake(self) -> None:
-        """Let aiohttp process the requests that have arrived."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
     @staticmethod
     def _has_unsent(transport: asyncio.Transport) -> bool:
         """Return whether part of a response, or the end of the connection, must still be sent to the client."""
@@ -250,7 +253,8 @@ class HttpConnection(RequestHandler):
         self, request: BaseRequest, resp: StreamResponse, start_time: float | None
     ) -> tuple[StreamResponse, bool]:
         """Send the response, with `Connection: close` if it is the last response of the connection."""
-        if ends_unread_chunks(request):
+        if hdrs.TRANSFER_ENCODING in request.headers and not request.content.is_eof():
+            request.content.feed_eof()  # parsing small chunks would block the event loop for a second per MiB
             self._refused = self._final = True
         if self._final and self.in_flight == 1:
             resp.force_close()
@@ -260,14 +264,11 @@ class HttpConnection(RequestHandler):
                 await self._linger()
             return done
         finally:
-            self._answer_sent()
-
-    def _answer_sent(self) -> None:
-        self._answered += 1
-        if self._messages:
-            self._payload = self._messages[-1][1]
-        if not self.in_flight and self._unclosed is not None:
-            self._wait_for_request(self._settings.keepalive_timeout)
+            self._answered += 1
+            if self._messages:
+                self._payload = self._messages[-1][1]
+            if not self.in_flight and self._unclosed is not None:
+                self._wait_for_request(self._settings.keepalive_timeout)
 
     def _wait_for_request(self, seconds: float) -> None:
         """Give the client `seconds` to send the next request. The connection is idle until the request arrives."""
@@ -294,9 +295,7 @@ class HttpConnection(RequestHandler):
         self._slots.mark_busy(self._slot)
         if not self.writing_paused:
             self._deadline.clear()
-        if self._payload is not EMPTY_PAYLOAD:
-            self._framing = Framing()
-        self._head_size = 0
+        self._body_size = self._head_size = 0
         for at in range(len(self._messages) - count, len(self._messages)):
             if status := fault_of(self._messages[at][0], size):
                 self._refuse(status, at)
@@ -329,7 +328,8 @@ class HttpConnection(RequestHandler):
         self._request_count += 1
         self._slots.mark_busy(self._slot)
         self._deadline.clear()
-        self._wake()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)  # aiohttp takes the response from the queue
 
     def handle_error(
         self,
@@ -354,11 +354,3 @@ class HttpConnection(RequestHandler):
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response
-
-
-def ends_unread_chunks(request: BaseRequest) -> bool:
-    """If a chunked body was not read to its end, make aiohttp stop parsing it, and return True."""
-    unread = not request.content.is_eof() and hdrs.TRANSFER_ENCODING in request.headers
-    if unread:
-        request.content.feed_eof()  # parsing small chunks would block the event loop for a second per MiB
-    return unread

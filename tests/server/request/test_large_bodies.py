@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.server.network.connection_limits import MAX_FRAMING
+from musicsvc.server.network.protocol import MAX_FRAMING
 from musicsvc.server.request.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.pages.form import MOST_ESCAPES
 from musicsvc.server.schemas.reading import MAX_VALUES, SAMPLE, first_values

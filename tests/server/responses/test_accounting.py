@@ -120,5 +120,9 @@ def test_the_slots_of_connections() -> None:
             assert list(slots._idle) == idle
             assert slots._clients == {each.client.key: each.client for each in taken}
             for client in slots._clients.values():
-                assert client.count == sum(each.client is client for each in taken) <= (2 if client.limited else 4)
+                assert (
+                    client.count
+                    == sum(each.client is client for each in taken)
+                    <= (4 if client.key == "127.0.0.1" else 2)
+                )
                 assert list(client.idle) == [each for each in idle if each.client is client]
