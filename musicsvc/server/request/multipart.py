@@ -49,22 +49,17 @@ class FormData:
         buffer, delimiter = self._buffer, self._delimiter
         place = buffer.find(delimiter)
         if place < 0:
-            sure = max(0, len(buffer) - len(delimiter) + 1)
-            content = bytes(buffer[:sure])
-            del buffer[:sure]
-            return content or None
-        after = place + len(delimiter)
-        if len(buffer) < after + 2:
-            content = bytes(buffer[:place])
+            place = max(0, len(buffer) - len(delimiter) + 1)  # a boundary may begin here
+        content, end = bytes(buffer[:place]), place + len(delimiter) + 2
+        if len(buffer) < end:
             del buffer[:place]
             return content or None
-        sign = bytes(buffer[after : after + 2])
+        sign = bytes(buffer[end - 2 : end])
         if sign not in {b"--", b"\r\n"}:
             raise Malformed(NOT_VALID)
-        content = bytes(buffer[:place])
         self.ended = sign == b"--"
         self._in_head = True
-        del buffer[: after + 2]
+        del buffer[:end]
         return content
 
     def _head(self) -> Part | None:
