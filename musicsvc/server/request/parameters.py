@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 # A parameter and the `;` after it. It always matches, and gives nothing back: each character is looked at once.
 PARAMETER = re.compile(
@@ -17,21 +16,17 @@ PREFERENCE = re.compile(
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
-class Value(NamedTuple):
-    """The value of a header in lower case, and its parameters by their names in lower case."""
+def parse(header: str) -> tuple[str, dict[str, str]]:
+    """Return the value of a header in lower case, and its parameters by their names in lower case.
 
-    value: str
-    parameters: dict[str, str]
-
-
-def parse(header: str) -> Value:
-    """Parse a header. Parameters that are not valid are left out; of two with one name, the last one counts."""
+    Parameters that are not valid are left out; of two with one name, the last one counts.
+    """
     value, _, rest = header.partition(";")
     found = {}
     for name, quoted, end, plain in PARAMETER.findall(rest):
         if name and (end or plain):
             found[name.lower()] = ESCAPED.sub(r"\1", quoted) if end else plain
-    return Value(value.strip().lower(), found)
+    return value.strip().lower(), found
 
 
 def preferences(lines: Iterable[str]) -> dict[str, str]:
