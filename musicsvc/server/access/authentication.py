@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 
 from musicsvc.clock import DAY, MINUTE, Clock, isoformat
 from musicsvc.config import Settings
@@ -132,20 +133,9 @@ class Authenticator:
         """Count the request, then check the rights of the caller. `refusal`: the token is not valid."""
         counting = self.limiter.count(route, call)
         if counting is not None:
-            return self._require_later(counting, route, caller, refusal, call)
+            return _then(counting, partial(self._require, route, caller, refusal, call))
         self._require(route, caller, refusal, call)
         return None
-
-    async def _require_later(
-        self,
-        counting: Awaitable[None],
-        route: Route,
-        caller: Identity | None,
-        refusal: Unauthenticated | None,
-        call: Call,
-    ) -> None:
-        await counting
-        self._require(route, caller, refusal, call)
 
     def _require(self, route: Route, caller: Identity | None, refusal: Unauthenticated | None, call: Call) -> None:
         """Note the caller in the call, if the caller may use the route."""
@@ -242,6 +232,11 @@ class Authenticator:
             await asyncio.wrap_future(self._store.write(lambda: tokens.touch(due), counters_only=True))
             self._written |= dict.fromkeys(due, now)
             self._used = {token: at for token, at in self._used.items() if due.get(token) != at}
+
+
+async def _then(waiting: Awaitable[None], act: Callable[[], None]) -> None:
+    await waiting
+    act()
 
 
 def token_of(header: str, schemes: Collection[str] = (SCHEME,)) -> str | None:
