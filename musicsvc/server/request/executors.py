@@ -187,11 +187,12 @@ class Executors:
     """The executors of one process: for each kind of work, one for token holders and one for other clients."""
 
     def __init__(self) -> None:
-        self._executors = {
-            (kind, token_holder): _executor(kind, token_holder=token_holder)
-            for kind in Work
-            for token_holder in (True, False)
-        }
+        self._executors: dict[tuple[Work, bool], BoundedExecutor] = {}
+        for kind in Work:
+            name, threads, waiting, account, address = kind.value
+            for token_holder, share in ((True, account), (False, address)):
+                executor = BoundedExecutor(name, threads, waiting, share=share, low_priority=kind not in FOREGROUND)
+                self._executors[kind, token_holder] = executor
 
     async def run(self, kind: Work, work: Callable[[], Any], call: Call, key: Hashable = None) -> Any:
         """Call `work` on a thread for this kind of work and the client of the call, and return its result.
@@ -205,9 +206,3 @@ class Executors:
         """Wait for the work that runs. Call it on a thread, because some of it may wait for the event loop."""
         for executor in self._executors.values():
             executor.close()
-
-
-def _executor(kind: Work, *, token_holder: bool) -> BoundedExecutor:
-    name, threads, waiting, account, address = kind.value
-    share = account if token_holder else address
-    return BoundedExecutor(name, threads, waiting, share=share, low_priority=kind not in FOREGROUND)
