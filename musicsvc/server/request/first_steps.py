@@ -205,21 +205,16 @@ class FirstSteps:
         call.status, before, between, after = known.frame(found, call)
         body = b"" if call.status == NOT_MODIFIED else body
         call.size = len(body)
-        reserved = self._reserve(call)
+        reserved = None
+        if call.size > UNCOUNTED:
+            reserved = self._memory.reservation(call.address, call.holder)
+            reserved.resize(call.size)
         content = serialize((before, call.limits, between, call.request_id, after), body)
         connection.begun = None
         connection.answer(content, reserved)
         self.answered += 1
         call.milliseconds = (self._clock.monotonic() - call.began) * 1000
         self._notify(call)
-
-    def _reserve(self, call: Call) -> Reservation | None:
-        """Reserve memory for a response until the client has read it. Raises Overloaded if too little is free."""
-        if call.size <= UNCOUNTED:
-            return None
-        reserved = self._memory.reservation(call.address, call.holder)
-        reserved.resize(call.size)
-        return reserved
 
 
 def _body(response: Representation, negotiation: Negotiation) -> bytes | None:
