@@ -137,7 +137,7 @@ class Dispatcher:
         return exchange
 
     def _identify(self, request: BaseRequest) -> Peer:
-        return self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)
+        return self._peers.resolve(request.remote or "", request.headers, tls=request.secure)
 
     def _request_id(self, given: str | None, now: int) -> str:
         """Return the client's request id if it is safe to log, otherwise a new one.
@@ -371,9 +371,3 @@ def credentials_of(request: BaseRequest) -> str | None:
     """Return the Authorization header, or None. Several headers are joined, which makes them invalid."""
     lines = request.headers.getall(hdrs.AUTHORIZATION, None)
     return None if lines is None else ",".join(lines)
-
-
-def _remote_address(request: BaseRequest) -> str:
-    """Return the remote address of the connection, or an empty string once the connection is closed."""
-    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
-    return str(peer[0]) if isinstance(peer, tuple) else ""
