@@ -222,7 +222,6 @@ class HttpConnection(RequestHandler):
         return head
 
     def awaits(self, head: bytes) -> bool:
-        """Return whether this offered head still awaits its response. If no response can be sent now, decline it."""
         if self._offered is not head:
             return False
         ready = not self._final and self._unclosed is not None and not self._has_unsent(self._unclosed)

@@ -28,8 +28,7 @@ MAX_HELD = 32 * 1024 * 1024  # bytes, for all bodies in progress together
 SMALL = 16 * 1024  # bytes; smaller bodies are parsed on the event loop and are ignored by MAX_HELD
 JSON_KIND = re.compile(r"application/(json|[a-z0-9.-]+\+json)")
 FORM_TYPE = "application/x-www-form-urlencoded"
-UTF_8 = "utf-8"  # unless the header has another one
-CHARSETS = {UTF_8, "utf8", "us-ascii"}  # accepted names
+CHARSETS = {"utf-8", "utf8", "us-ascii"}  # accepted names
 
 
 class Bodies:
@@ -120,7 +119,7 @@ def _require_type(request: BaseRequest, schema: type[Body], *, is_form: bool) ->
     name, wanted = ("the form", FORM_TYPE) if is_form else ("JSON", "application/json")
     if not (kind == FORM_TYPE if is_form else JSON_KIND.fullmatch(kind)):
         raise UnsupportedMedia(f"Send {name}, with Content-Type: {wanted}.")
-    if given.get("charset", UTF_8).lower() not in CHARSETS:
+    if given.get("charset", "utf-8").lower() not in CHARSETS:
         raise Malformed(f"Send {name} in UTF-8.")
 
 

@@ -32,6 +32,7 @@ from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, represent_json
 from musicsvc.server.responses.handling import USUAL, Handling
+from musicsvc.server.responses.large import Reservation
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_response, is_safe_request_id
 from musicsvc.server.routes.route import INSIGHTS, LISTENS, SAFE, V1, Family, Probe, Route, Router
 from musicsvc.server.shapes.envelope import Representation
@@ -306,7 +307,7 @@ class Dispatcher:
         found = self._find(exchange)
         caching = route.caching(anonymous=call.caller is None) if call.method in SAFE else None
         if found is not None:
-            call.reservation = self._runner.memory.reservation(call.address, call.holder)
+            call.reservation = Reservation(self.answer_memory, call.address, call.holder)
             call.reservation.resize(len(found.content))
             self.first_steps.remember(exchange)
             return Reply(found, 200, {**exchange.head.handling.headers()}, caching)

@@ -195,11 +195,7 @@ class Executors:
                 self._executors[kind, token_holder] = executor
 
     async def run(self, kind: Work, work: Callable[[], Any], call: Call, key: Hashable = None) -> Any:
-        """Call `work` on a thread for this kind of work and the client of the call, and return its result.
-
-        Work with the same `key`, if it has one, is done once for all that wait for it. Raises Overloaded if the queue
-        is full, Crowded if the client holds too much of it.
-        """
+        """Call `work` on a thread for this kind of work and the client of the call, as `BoundedExecutor.run` does."""
         return await self._executors[kind, call.token_holder].run(work, call.client, key)
 
     def close(self) -> None:

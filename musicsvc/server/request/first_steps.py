@@ -207,7 +207,7 @@ class FirstSteps:
         call.size = len(body)
         reserved = None
         if call.size > UNCOUNTED:
-            reserved = self._memory.reservation(call.address, call.holder)
+            reserved = Reservation(self._memory, call.address, call.holder)
             reserved.resize(call.size)
         content = serialize((before, call.limits, between, call.request_id, after), body)
         connection.begun = None

@@ -17,7 +17,7 @@ from musicsvc.server.peer import REPLAYED
 from musicsvc.server.request import keys
 from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
-from musicsvc.server.responses.large import AnswerBuilder, AnswerMemory, encoded
+from musicsvc.server.responses.large import EXPECTED, AnswerBuilder, AnswerMemory, Reservation, encoded
 from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route, Runs
 from musicsvc.server.schemas import fields
 from musicsvc.server.schemas.fields import Query
@@ -58,10 +58,10 @@ class HandlerRunner:
 
     async def _run_once(self, exchange: Exchange) -> Any:
         route, call, request = exchange.head.route, exchange.call, exchange.request
-        call.reservation = call.reservation or self.memory.reservation(call.address, call.holder)
+        call.reservation = room = call.reservation or Reservation(self.memory, call.address, call.holder)
         name = page_size_name(route, request) if route.query is not None else ""
         fragments = None if exchange.slot is None else exchange.slot.fragments
-        builder = AnswerBuilder(call.reservation, name, nests_tracks=route.cost.nests_tracks, fragments=fragments)
+        builder = AnswerBuilder(room, name, nests_tracks=route.cost.nests_tracks, fragments=fragments)
         now, body = self._clock.now(), exchange.parsed and exchange.parsed.model
         query, errors = read_query(route, request, now)
         errors = {**exchange.head.handling.errors(), **errors}
@@ -82,7 +82,7 @@ class HandlerRunner:
         unit, read = self._unit(exchange, sources, build_check(exchange, sources, errors))
         large = route.cost.nests_tracks and isinstance(query, fields.Pages) and query.large and call.caller is not None
         if large:
-            builder.expect_large()
+            room.resize(EXPECTED)  # before anything is read
         try:
             result = await self._run(route, unit, read, call, large=large)
         except MissingReference:

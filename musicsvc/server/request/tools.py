@@ -16,6 +16,7 @@ from musicsvc.server.call import BUSY, CLIENT_CLOSED, Call, Exchange, Head, Obse
 from musicsvc.server.handlers.tools import NEWEST, REVISIONS
 from musicsvc.server.request.running import HandlerRunner, read_query
 from musicsvc.server.responses import errors
+from musicsvc.server.responses.large import Reservation
 from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.fields import Query, parse_id
@@ -143,7 +144,7 @@ class Tools:
     async def _run(self, exchange: Exchange, route: Route, subject: str, query: str) -> JSON:
         """Run the endpoint, and note the call like a request of its own. Raises a Failure that the endpoint raises."""
         call = copy.copy(exchange.call)
-        call.reservation = exchange.call.reservation = room = self.runner.memory.reservation(call.address, call.holder)
+        call.reservation = exchange.call.reservation = room = Reservation(self.runner.memory, call.address, call.holder)
         call.method, call.route, call.counted, call.began = "GET", route, (), self.clock.monotonic()
         values = dict.fromkeys(route.parameters, subject)
         call.resource = None if route.subject is None else route.subject.resource(*values.values())

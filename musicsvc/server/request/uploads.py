@@ -184,12 +184,10 @@ class _Upload:
 
     def result(self, schema: type[Body], context: Mapping[str, Any]) -> tuple[ParsedBody, Received | None]:
         """Return the checked form, and the file if all is valid. Raises Malformed if a field is not in UTF-8."""
-        sent = {}
-        for name, value in self._fields.items():
-            try:
-                sent[name] = value.decode().replace("\r\n", "\n")
-            except UnicodeDecodeError:
-                raise Malformed(NOT_VALID) from None
+        try:
+            sent = {name: value.decode().replace("\r\n", "\n") for name, value in self._fields.items()}
+        except UnicodeDecodeError:
+            raise Malformed(NOT_VALID) from None
         model, errors = check(schema, {name: value for name, value in sent.items() if value}, context)
         if not self._name:
             errors = errors | {FILE: NO_FILE}

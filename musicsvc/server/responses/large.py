@@ -41,17 +41,8 @@ class AnswerMemory:
         self._limit = limit
         self._lock = threading.Lock()
         self._held: Counter[str] = Counter()
-        self._total = 0
+        self.total = 0  # bytes that unsent responses hold
         self._anonymous = 0
-
-    @property
-    def total(self) -> int:
-        """The number of bytes that unsent responses hold."""
-        return self._total
-
-    def reservation(self, address: str, holder: str | None) -> Reservation:
-        """Return an empty reservation for a response to a client: `holder`, or if that is None its address."""
-        return Reservation(self, address, holder)
 
     def take(self, client: str, size: int, *, anonymous: bool) -> None:
         """Reserve `size` bytes for the client, or free bytes if `size` is negative. Raises Overloaded.
@@ -61,7 +52,7 @@ class AnswerMemory:
         with self._lock:
             if size > 0:
                 self._require_room(client, size, anonymous=anonymous)
-            self._total += size
+            self.total += size
             self._anonymous += size if anonymous else 0
             self._held[client] += size
             if not self._held[client]:
@@ -77,12 +68,15 @@ class AnswerMemory:
                 " Read them, then try again."
             )
         full = anonymous and self._anonymous + size > self._limit // ANONYMOUS
-        if full or self._total + size > self._limit:
+        if full or self.total + size > self._limit:
             raise Overloaded("Too many large responses are waiting to be read. Try again in a second.")
 
 
 class Reservation:
-    """The part of the memory budget that the response to one request holds."""
+    """The part of the memory budget that the response to one request holds.
+
+    It is that of a client: `holder`, or if that is None its address.
+    """
 
     def __init__(self, memory: AnswerMemory, address: str, holder: str | None) -> None:
         self._memory = memory
@@ -170,10 +164,6 @@ class AnswerBuilder:
                 raise Invalid({self._size_name: TOO_LARGE})
             self._reservation.resize(size)
         return Members(pieces[1:], len(ids))
-
-    def expect_large(self) -> None:
-        """Reserve memory before anything is read. Raises Overloaded if too little is free."""
-        self._reservation.resize(EXPECTED)
 
     def finish(self, result: Any, *, writes: bool, drawn: bool) -> Any:
         """Return the handler's result, encoded if it is JSON.

@@ -57,7 +57,7 @@ def test_the_answer_cache_and_its_rows() -> None:
 def test_the_memory_of_unsent_answers() -> None:
     chance = random.Random(1)
     memory = AnswerMemory(8 * UNIT)
-    reservations = [memory.reservation(*CLIENTS[number % len(CLIENTS)]) for number in range(RESERVATIONS)]
+    reservations = [Reservation(memory, *CLIENTS[number % len(CLIENTS)]) for number in range(RESERVATIONS)]
     held = [0] * RESERVATIONS
 
     def by_client() -> Counter[tuple[str, str | None]]:
@@ -71,7 +71,7 @@ def test_the_memory_of_unsent_answers() -> None:
         number, wanted = chance.randrange(RESERVATIONS), chance.randrange(6) * UNIT // 2 or UNCOUNTED
         if chance.randrange(12) == 0:
             reservations[number].release()
-            reservations[number] = memory.reservation(*CLIENTS[number % len(CLIENTS)])
+            reservations[number] = Reservation(memory, *CLIENTS[number % len(CLIENTS)])
             held[number] = 0
         elif accepted(reservations[number], wanted):
             held[number] = 0 if wanted == UNCOUNTED else wanted

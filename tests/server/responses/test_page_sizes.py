@@ -235,20 +235,20 @@ async def test_a_large_answer_is_built_past_the_caches_of_the_database(
 
 def test_an_answer_is_refused_before_it_is_made_and_never_after_a_write() -> None:
     memory = AnswerMemory(8 * MEBIBYTE)
-    answer = {"text": "x" * 3 * MEBIBYTE}
-    builder = large_answers.AnswerBuilder(answering(memory, "192.0.2.1", 1), "perPage")
+    answer, room = {"text": "x" * 3 * MEBIBYTE}, answering(memory, "192.0.2.1", 1)
+    builder = large_answers.AnswerBuilder(room, "perPage")
     assert builder.finish(answer, writes=True, drawn=False).size > 3 * MEBIBYTE
     with pytest.raises(Overloaded):
         builder.finish(answer, writes=False, drawn=False)
-    builder.expect_large()
+    room.resize(large_answers.EXPECTED)
     assert memory.total == 2 * MEBIBYTE
     with pytest.raises(Overloaded):
-        large_answers.AnswerBuilder(answering(memory, "192.0.2.2", 1), "perPage").expect_large()
+        answering(memory, "192.0.2.2", 1).resize(large_answers.EXPECTED)
 
 
 def answering(memory: AnswerMemory, address: str, token: int | None = None) -> Reservation:
     """Return the reservation of the answer to this address and token."""
-    return memory.reservation(address, None if token is None else f"token {token}")
+    return Reservation(memory, address, None if token is None else f"token {token}")
 
 
 def test_who_has_no_token_holds_half_of_the_budget_at_most_and_leaves_a_share_to_who_has_one() -> None:
