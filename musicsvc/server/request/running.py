@@ -100,8 +100,19 @@ class HandlerRunner:
     def _unit(
         self, exchange: Exchange, sources: Mapping[str, Any], check: Callable[[], Any]
     ) -> tuple[Callable[[], Any], Callable[..., Future[Any]]]:
-        """Return the unit of work that answers the request, and the function that runs it if it only reads."""
-        route, account, unit = exchange.head.route, exchange.call.account_id, build_unit(exchange, sources, check)
+        """Return the unit of work that answers the request, and the function that runs it if it only reads.
+
+        The unit calls `check`, then the handler, perhaps repeatedly.
+        """
+        route, account, values = exchange.head.route, exchange.call.account_id, exchange.head.values
+        query = exchange.request.rel_url.raw_query_string
+
+        def answer() -> Any:
+            result = route.call_handler({**sources, **values, "subject": check()})
+            # Reads are encoded here, off the event loop; writes after the unit of work, which blocks other writes.
+            return result if route.writes or route.call_render is not None else encoded(result, query)
+
+        unit: Callable[[], Any] = answer
         if route.writes:
             unit = self._store.counted(keys.once(exchange, unit, sources["now"]), account)
         if exchange.slot is not None:
@@ -244,18 +255,6 @@ def build_check(exchange: Exchange, sources: Mapping[str, Any], errors: dict[str
         return subject
 
     return check
-
-
-def build_unit(exchange: Exchange, sources: Mapping[str, Any], check: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a function that calls `check`, and then the handler. Call it in a transaction, perhaps repeatedly."""
-    route, values, query = exchange.head.route, exchange.head.values, exchange.request.rel_url.raw_query_string
-
-    def unit() -> Any:
-        result = route.call_handler({**sources, **values, "subject": check()})
-        # Reads are encoded here, off the event loop; writes after the unit of work, so as not to block other writes.
-        return result if route.writes or route.call_render is not None else encoded(result, query)
-
-    return unit
 
 
 def page_size_name(route: Route, request: BaseRequest) -> str:
