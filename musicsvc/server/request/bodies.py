@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,6 @@ from musicsvc.server.schemas.pages.form import Form, parse_form
 from musicsvc.server.schemas.reading import ParsedBody, parse_body
 
 TOO_LARGE = "The body is larger than {} MiB."
-BAD_FRAMING = "The body has invalid HTTP framing."
 MIB = 1024 * 1024
 MAX_CHUNKS = 2048
 PROMPT_ARRIVALS = 64  # pieces of a body that are read as soon as they arrive
@@ -75,26 +75,20 @@ class Bodies:
             self._free += _counted(len(received))
 
     async def _read(self, request: BaseRequest, received: bytearray, most: int) -> None:
-        try:
-            async with asyncio.timeout(self._timeout):
-                await send_continue(request)
-                if request.content.at_eof():
-                    return  # no body: iterating over aiohttp's empty stream would never end
-                chunks = arrivals = arrived = 0
-                async for piece, ends_chunk in request.content.iter_chunks():
-                    chunks += ends_chunk
-                    if chunks > MAX_CHUNKS:
-                        raise TooLarge(f"The body is sent in more than {MAX_CHUNKS:,} chunks. Send larger chunks.")
-                    self._hold(len(received), len(received) + len(piece), most)
-                    received += piece
-                    if arrived != request.content.total_bytes:
-                        arrived, arrivals = request.content.total_bytes, arrivals + 1
-                        if arrivals > PROMPT_ARRIVALS:
-                            await _pause_reading(request)
-        except TimeoutError:
-            raise TooSlow("The body did not arrive in time.") from None
-        except (RequestPayloadError, ConnectionError):
-            raise Malformed(BAD_FRAMING) from None
+        async with receiving(request, "body", self._timeout):
+            if request.content.at_eof():
+                return  # no body: iterating over aiohttp's empty stream would never end
+            chunks = arrivals = arrived = 0
+            async for piece, ends_chunk in request.content.iter_chunks():
+                chunks += ends_chunk
+                if chunks > MAX_CHUNKS:
+                    raise TooLarge(f"The body is sent in more than {MAX_CHUNKS:,} chunks. Send larger chunks.")
+                self._hold(len(received), len(received) + len(piece), most)
+                received += piece
+                if arrived != request.content.total_bytes:
+                    arrived, arrivals = request.content.total_bytes, arrivals + 1
+                    if arrivals > PROMPT_ARRIVALS:
+                        await _pause_reading(request)
 
     def _hold(self, before: int, size: int, most: int) -> None:
         """Reserve memory for a body that grows from `before` to `size` bytes. Raises TooLarge or Overloaded."""
@@ -141,8 +135,19 @@ async def _pause_reading(request: BaseRequest) -> None:
             request.transport.resume_reading()
 
 
-async def send_continue(request: BaseRequest) -> None:
-    """Send 100 Continue to a client that waits for it (RFC 9110, section 10.1.1)."""
+@asynccontextmanager
+async def receiving(request: BaseRequest, name: str, seconds: float) -> AsyncIterator[None]:
+    """Receive the body, after 100 Continue to a client that waits for it (RFC 9110, section 10.1.1).
+
+    Raises TooSlow if that takes longer than `seconds`, or Malformed. `name`: of what arrives, for the message.
+    """
     waits = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11
     if waits and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise TooSlow(f"The {name} did not arrive in time.") from None
+    except (RequestPayloadError, ConnectionError):
+        raise Malformed("The body has invalid HTTP framing.") from None

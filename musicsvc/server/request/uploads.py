@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from aiohttp import hdrs
-from aiohttp.web import BaseRequest, RequestPayloadError
+from aiohttp.web import BaseRequest
 
-from musicsvc.errors import Conflict, Malformed, TooLarge, TooSlow, Unavailable, UnsupportedMedia
+from musicsvc.errors import Conflict, Malformed, TooLarge, Unavailable, UnsupportedMedia
 from musicsvc.server.browsers import Browser, ExpiredForm
 from musicsvc.server.request import parameters
-from musicsvc.server.request.bodies import BAD_FRAMING, send_continue
+from musicsvc.server.request.bodies import receiving
 from musicsvc.server.request.multipart import NOT_VALID, FormData, Part
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD
@@ -85,24 +85,18 @@ class Uploads:
         tidy(folder, self.store.read(partial(queue.files_of, user, self.place.name)).result())
 
     async def _read(self, request: BaseRequest, form: FormData, upload: "_Upload") -> None:
-        try:
-            async with asyncio.timeout(WHOLE_SECONDS):
-                await send_continue(request)
-                while piece := await self._piece(request):
-                    if form.ended:
-                        upload.count(len(piece))
-                    for found in form.feed(piece):
-                        upload.take(found)
-                    if upload.is_refused:
-                        return
-                    if upload.must_write:
-                        await asyncio.to_thread(upload.write)
-            if not form.ended:
-                raise Malformed(NOT_VALID)
-        except TimeoutError:
-            raise TooSlow("The file did not arrive in time.") from None
-        except (RequestPayloadError, ConnectionError):
-            raise Malformed(BAD_FRAMING) from None
+        async with receiving(request, "file", WHOLE_SECONDS):
+            while piece := await self._piece(request):
+                if form.ended:
+                    upload.count(len(piece))
+                for found in form.feed(piece):
+                    upload.take(found)
+                if upload.is_refused:
+                    return
+                if upload.must_write:
+                    await asyncio.to_thread(upload.write)
+        if not form.ended:
+            raise Malformed(NOT_VALID)
 
     async def _piece(self, request: BaseRequest) -> bytes:
         async with asyncio.timeout(self.pause):
