@@ -1,14 +1,12 @@
 """Requests that may be sent again: with an `Idempotency-Key` (docs/api.md, Sending a request again), and forms."""
 
-import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
 
-from musicsvc.errors import InProgress
 from musicsvc.server.call import Exchange
 from musicsvc.server.peer import KEY
 from musicsvc.server.responses.large import encode
@@ -21,7 +19,6 @@ from musicsvc.store.plays import counting
 
 LONGEST = 64
 MALFORMED = f"Must be one header with 1 to {LONGEST} visible ASCII characters, with or without quotes around them."
-PATIENCE_SECONDS, FIRST_PAUSE = 5.0, 0.05
 
 
 def note(exchange: Exchange) -> None:
@@ -69,16 +66,3 @@ def once(exchange: Exchange, unit: Callable[[], Any], now: int) -> Callable[[], 
 def _encode(result: Any) -> bytes | None:
     kept = result.again if isinstance(result, View) else result
     return None if kept is None else b"".join(encode(asdict(kept) if isinstance(kept, Redirect) else kept).pieces)
-
-
-async def patiently(monotonic: Callable[[], float], run: Callable[[], Awaitable[Any]]) -> Any:
-    """Call `run` until no other request with its key is running. Raises InProgress after 5 seconds."""
-    ends, pause = monotonic() + PATIENCE_SECONDS, FIRST_PAUSE
-    while True:
-        try:
-            return await run()
-        except InProgress:
-            if monotonic() >= ends:
-                raise
-        await asyncio.sleep(pause)
-        pause *= 1.5

@@ -10,7 +10,7 @@ from aiohttp.web import BaseRequest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
-from musicsvc.errors import Invalid, MissingReference, Unauthenticated
+from musicsvc.errors import InProgress, Invalid, MissingReference, Unauthenticated
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import FAILED_SIGN_IN, Call, Exchange
 from musicsvc.server.peer import REPLAYED
@@ -28,6 +28,7 @@ from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
 
+PATIENCE_SECONDS, FIRST_PAUSE = 5.0, 0.05  # until another request with its key has ended
 PROBE_SECONDS = 1.5  # for a health check, which must respond within two seconds
 MISPLACED = "Must be sent in the body, not in the query."
 
@@ -52,9 +53,19 @@ class HandlerRunner:
         self.memory = AnswerMemory(settings.server.answer_memory)
 
     async def run(self, exchange: Exchange) -> Any:
-        """Return the result of the handler, encoded if it is JSON, with memory reserved for it."""
-        run = partial(self._run_once, exchange)
-        return await (keys.patiently(self._clock.monotonic, run) if exchange.key else run())
+        """Return the result of the handler, encoded if it is JSON, with memory reserved for it.
+
+        Raises InProgress if another request with its key runs for longer than 5 seconds.
+        """
+        ends, pause = self._clock.monotonic() + PATIENCE_SECONDS, FIRST_PAUSE
+        while True:
+            try:
+                return await self._run_once(exchange)
+            except InProgress:
+                if self._clock.monotonic() >= ends:
+                    raise
+            await asyncio.sleep(pause)
+            pause *= 1.5
 
     async def _run_once(self, exchange: Exchange) -> Any:
         route, call, request = exchange.head.route, exchange.call, exchange.request
