@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import NamedTuple, Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from aiohttp import hdrs
 
@@ -60,13 +60,8 @@ class Connection(Protocol):
         """Pass the offered request to the dispatcher, if the offer is still open."""
 
 
-class Frame(NamedTuple):
-    """The status of a response, and the parts of its head: before the limits, between them and the id, after it."""
-
-    status: int
-    before: str
-    between: str
-    after: str
+# The status of a response, and the parts of its head: before the limits, between them and the id, after it.
+Frame: TypeAlias = tuple[int, str, str, str]
 
 
 class KnownHead:
@@ -93,7 +88,7 @@ class KnownHead:
         caching = self.head.route.caching(anonymous=call.caller is None)
         response = conditional(found, [found.content], self.negotiation, headers, caching)
         before, between, after = response.head.split(PLACE)
-        return Frame(response.status, before, between.removeprefix(": \r\n"), after)
+        return response.status, before, between.removeprefix(": \r\n"), after
 
 
 Offer: TypeAlias = tuple[Connection, bytes, KnownHead, str | None, float]  # with the id that was sent, and the time
