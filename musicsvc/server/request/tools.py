@@ -34,6 +34,7 @@ META = "io.modelcontextprotocol/"
 ACCEPTED = Reply(Representation(b"", "text/plain", "", compressible=False), 202)
 BEFORE_DATA = b'{"success":true,"data":'  # in an answer of the endpoints
 COPIES = 4  # of the data of a result, while it is made
+MOST_PARTS = 100  # items of an argument that are looked at; the endpoints accept fewer
 OF_KINDS = "Must be one of: track, album, artist."
 NO_ID = "Must be the id that the tool find returns."
 
@@ -135,7 +136,9 @@ class Tools:
             wrong.setdefault("id", NO_ID)
         if wrong or route is None:
             raise Invalid(wrong)
-        parts = ((key, part) for key, of in given.items() for part in (of if isinstance(of, list) else [of]))
+        parts = (
+            (key, part) for key, of in given.items() for part in (of[:MOST_PARTS] if isinstance(of, list) else [of])
+        )
         sent = [(key, _in_query(part)) for key, part in parts]
         if route.query is TimeframeQuery and (wrong := check_query(PeriodQuery, sent, now=self.clock.now())[1]):
             raise Invalid(wrong)  # in the words of the argument, which the endpoint calls otherwise

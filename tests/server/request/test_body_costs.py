@@ -1,6 +1,7 @@
 """The CPU time of the worst bodies: none keeps the event loop from answering others."""
 
 import gc
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.server.request.bodies import SMALL
-from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.route import TOOLS, Route
 from musicsvc.server.schemas.fields import Body
 from musicsvc.store.engine.store import Store
 from tests.rights.table import endpoint
@@ -51,6 +52,18 @@ def test_no_body_costs_more_than_it_may(store: Store, clock: MovableClock, long:
                 assert cost.size <= LARGEST_ANSWER, place
                 assert cost.loop <= LOOP_SECONDS, place
                 assert cost.server <= SERVER_SECONDS, place
+
+
+def test_no_argument_of_a_tool_costs_more_than_it_may(store: Store, clock: MovableClock) -> None:
+    arguments = {"kind": "track", "ids": list(range(1, 19_000))}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "compare", "arguments": arguments}}
+    headers = (f"Authorization: Bearer {World(store, clock, ()).tokens[OWNER]}", "Content-Type: application/json")
+    raw = request("POST", TOOLS, *headers, body=json.dumps(call).encode())
+    with threaded_server(store, clock) as server, closing(Connection(server.port, server.thread)) as connection:
+        cost = cheapest(connection, raw)
+    assert cost.status == 200, cost
+    assert cost.size <= LARGEST_ANSWER, cost
+    assert cost.loop <= LOOP_SECONDS, cost
 
 
 def selected(route: Route, size: int, number: int, *, all_of_them: bool) -> list[Any]:
