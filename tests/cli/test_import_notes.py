@@ -53,6 +53,7 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
         'track,artist,artist ids\nA,"Ann, Bea","1,2"\nB,"Ann, Bea",1\nC,Ann,"1,2"\n',
         {"ids_differ": 1},
     ),
+    "sales.csv": ("catalog", "item type,item name,artist\ntrack,Rag,Ann\nalbum,Two,Ann\n", {"no_song": 1}),
     "figures.csv": (
         "catalog",
         "track_id,track,artists,plays_total\n7,Rag,Ann,5\n,(deleted tracks),,2\n",

@@ -187,19 +187,22 @@ FIELDS: Mapping[str, tuple[Field, ...]] = {noun: tuple(each for each in ALL[noun
 COLUMNS: Mapping[str, Column] = {
     "external_id": Column(
         "track id, track uri, spotify track id, spotify uri, spotify id, tc song id, song id, track custom id,"
-        " musicbrainz recording id, musicbrainz track id, recording gid, recording mbid",
+        " musicbrainz recording id, musicbrainz track id, recording gid, recording mbid, mb trackid",
         ("T-1", "T-2"),
     ),
     "track": Column(
         "track name, track title, song title, song name, song, title, name, item name, recording, recording title,"
         " recording name, titel, tracktitel, songtitel, musiktitel, liedtitel, titelname, trackname, lied,"
-        " titre, titre du morceau, morceau, chanson, título, título de la canción, canción",
+        " titre, titre du morceau, morceau, chanson, título, título de la canción, canción, title text, work title,"
+        " werktitel",
         ("Allegro moderato", "Scherzo"),
         fills="name",
     ),
+    "item_type": Column("item type, song album"),
     "artist": Column(
         "track artist, track artists, artist name, artist names, artists, main artist, main artists,"
-        " primary artist, primary artists, display artist, credited artist, performer, artist credit name,"
+        " primary artist, primary artists, display artist, display artist name, credited artist, recording artist,"
+        " recording artists, performer, performers, band artist name, artist credit name,"
         " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band,"
         " artist name 1, artiste, artistes, artiste principal, interprète, artista, artistas, artista principal,"
         " intérprete",
@@ -220,7 +223,7 @@ COLUMNS: Mapping[str, Column] = {
         counted="albums",
     ),
     "album_external_id": Column(
-        "album id, album uri, release id, track album id, musicbrainz album id, release gid, release mbid",
+        "album id, album uri, release id, track album id, musicbrainz album id, release gid, release mbid, mb albumid",
         ("A-1", "A-1"),
         counted="albums",
     ),
@@ -264,7 +267,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "track_number": Column(
         "track no, track nr, track num, track position, track index, titelnummer, titelnr, titel nr, tracknummer,"
-        " number, no, nr, position, sequence, numéro de piste, número de pista",
+        " number, no, nr, position, sequence, sequence number, numéro de piste, número de pista",
         ("1", "2"),
     ),
     "disc_number": Column(
@@ -274,7 +277,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "explicit": Column(
         "explicit lyrics, track explicit lyrics, parental advisory, parental warning, explicit content,"
-        " is explicit, advisory, explizit, explizite inhalte, jugendschutz",
+        " parental warning type, explicit status, is explicit, advisory, explizit, explizite inhalte, jugendschutz",
         ("no", "no"),
     ),
     "album_artist": Column(
@@ -285,12 +288,14 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "upc": Column(
         "upc code, album upc, release upc, product upc, upc ean, ean upc, ean, ean code, album ean, barcode, gtin,"
-        " strichcode, optional upc, code upc, code ean, code barres, código upc, código de barras",
+        " icpn, optional upc, manufacturer upc, orchard upc,"
+        " strichcode, code upc, code ean, code barres, código upc, código de barras",
         ("012345678905", "012345678905"),
         counted="albums",
     ),
     "label": Column(
-        "record label, label name, album label, plattenfirma, plattenlabel, musiklabel, labelname,"
+        "record label, label name, album label, release label, imprint label, imprint,"
+        " plattenfirma, plattenlabel, musiklabel, labelname,"
         " maison de disques, sello, discográfica",
         ("Example Records", "Example Records"),
         counted="albums",

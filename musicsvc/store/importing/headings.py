@@ -21,9 +21,13 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "external_id": "spotify track uri, track uri, spotify id, recording mbid, recording gid",
     "listener": "listener id, user, user name, user id, station, callsign, call sign, hörer, nutzer",
     "played_at": (
-        "played, listened at, time stamp, time, date time, uts, ts, end time, date, gespielt am, zeitpunkt, zeit, datum"
+        "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp, end time,"
+        " entry date, date, gespielt am, zeitpunkt, zeit, datum"
     ),
-    "listened_ms": "ms played, seconds played, duration played, listened, time listened, duration ms, duration",
+    "listened_ms": (
+        "ms played, seconds played, duration played, listened, time listened, listening time, stream duration ms,"
+        " duration ms, duration"
+    ),
     "client_id": "unique id, play id, scrobble id",
 }
 FOLLOWS = {

@@ -24,6 +24,7 @@ NOTES = {
     "controls_dropped": "Rows with control characters in names, which were left out of the names",
     "differing": "Rows with another release date or image than an earlier row of their album, which keeps that one",
     "playlists_ignored": "Playlist entries, left out (run: musicsvc import playlists)",
+    "no_song": "Rows of sold albums and goods, which are no tracks, left out",
     "deleted": "Plays of deleted tracks, left out",
     "short": "Streams under 30 seconds before the end of the track, left out",
     "private": "Streams of private sessions, left out",

@@ -291,6 +291,7 @@ LEFT_OUT: list[tuple[dict[str, object], str]] = [
     ({"upc": "0" * 41}, "must not be longer than 40 characters"),
     ({"label": "x" * 256}, "must not be longer than 255 characters"),
     ({"featured_artist": "x" * 256}, "must not be longer than 255 characters"),
+    ({"item_type": "x" * 256}, "must not be longer than 255 characters"),
 ]  # fmt: skip
 LEFT_OUT += [
     ({each.name: str(each.bounds[1] + 1)}, "must be between {:,} and {:,}".format(*each.bounds))

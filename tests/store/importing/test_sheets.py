@@ -131,6 +131,39 @@ SHEETS = [
         RAG | {"isrc": "GBAYE6800011", "album": None, "release_date": None},
     ),
     Sheet(
+        "The Orchard, sales statement",
+        "Period,Orchard UPC,Manufacturer UPC,Imprint Label,Artist Name,Product Name,Track Name,Track Artist,ISRC\n"
+        "2021M03,4006381333931,036000291452,Nine,Ann,Two,Rag,Ann,GBAYE6800011",
+        RAG | {"album": "Two", "upc": "036000291452", "label": "Nine", "isrc": "GBAYE6800011"},
+    ),
+    Sheet(
+        "DDEX in flat rows",
+        "ISRC\tTitleText\tDisplayArtistName\tICPN\tReleaseTitle\tLabelName\tOriginalReleaseDate\tDuration\t"
+        "SequenceNumber\tParentalWarningType\n"
+        "GBAYE6800011\tRag\tAnn\t036000291452\tTwo\tNine\t2021-04-03\tPT0H3M45S\t3\tNotExplicit",
+        RAG | {"album": "Two", "upc": "036000291452", "label": "Nine", "release_date": "2021-04-03",
+               "duration": 225_000, "track_number": 3, "explicit": False},
+    ),
+    Sheet(
+        "SoundExchange, search of ISRCs",
+        "ISRC,Recording Artist,Recording Title,Duration,Release Artist,Release Title,UPC/EAN,Release Label\n"
+        "GB-AYE-68-00011,Ann,Rag,00:03:45,Ann & Co,Two,036000291452,Nine",
+        RAG | {"isrc": "GBAYE6800011", "album_artists": ("Ann & Co",), "label": "Nine", "duration": 225_000},
+    ),
+    Sheet(
+        "PPL, recordings",
+        "Recording ID,ISRC,Recording Title,Band/Artist Name,Recording Date,Duration\n"
+        "P1,GBAYE6800011,Rag,Ann,03/04/2021,3:45",
+        RAG | {"isrc": "GBAYE6800011", "duration": 225_000, "release_date": None},
+    ),
+    Sheet(
+        "beets, its fields as CSV",
+        "title,artist,album,albumartist,track,year,length,mb_trackid,mb_albumid\n"
+        "Rag,Ann,Two,Ann & Co,3,2021,3:45,r-1,a-1",
+        RAG | {"album": "Two", "album_artists": ("Ann & Co",), "track_number": 3, "external_id": "r-1",
+               "album_external_id": "a-1"},
+    ),
+    Sheet(
         "MusicBrainz Picard, tags (picard-docs.musicbrainz.org, Tag variables)",
         "title,artist,albumartist,album,date,originaldate,tracknumber,discnumber,isrc,barcode,label,genre,bpm,key,"
         "length,musicbrainz_recordingid,musicbrainz_albumid\n"
@@ -220,6 +253,21 @@ def test_sheets_of_twenty_sources_are_imported_without_map(store: Store, tmp_pat
         assert (counts(done), done.refused) == ((1, 0, 0, 0), []), sheet.source
         found = store.read(newest_track).result()
         assert {name: found[name] for name in sheet.found} == sheet.found, sheet.source
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Artist\tTitle\tSong/Album\nAnn\tRag\tSong\nAnn\tTwo\tAlbum", ["Rag"]),
+        ("item type,item name,artist\ntrack,Rag,Ann\nalbum,Two,Ann\npackage,Shirt,Ann\n,Blues,Ann", ["Rag", "Blues"]),
+    ],
+)
+def test_sold_albums_and_goods_are_no_tracks(store: Store, tmp_path: Path, text: str, names: list[str]) -> None:
+    file = tmp_path / "sales.csv"
+    file.write_text(text)
+    done = import_file(store, file, Catalog(ImportOptions()))
+    assert store.read(lambda: [each.name for each in Track.select().order_by(Track.id)]).result() == names
+    assert (done.refused, done.notes["no_song"]) == ([], done.rows - len(names))
 
 
 def newest_track() -> dict[str, Any]:

@@ -61,6 +61,8 @@ class Catalog(Kind[CatalogRow]):
     def parse(self, record: Record, cells: Cells) -> CatalogRow | str:
         if self.columns.of_export and cells.values.get("track") == OF_DELETED and not cells.values.get("artist"):
             return rows.DELETED
+        if (cells.values.get("item_type") or "").casefold() in rows.SOLD:
+            return rows.NO_SONG
         row = rows.parse(record.line, cells, self._artist)
         if (
             self.columns.of_export and 0 < len(row.album_artists) < MOST_ALBUM_ARTISTS

@@ -23,7 +23,8 @@ MOST_TAGS = 20
 TOO_MANY_TAGS = f"of a track are at most {MOST_TAGS}"
 
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
-DELETED = "deleted"  # a note in place of a row
+DELETED, NO_SONG = "deleted", "no_song"  # notes in place of a row
+SOLD = {"album", "package", "bundle", "merch", "subscription"}  # besides tracks, in reports of DistroKid and Bandcamp
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
 LATER = ("playlist", "playlist_external_id")
 IDENTIFYING = ("external_id", "track", "artist", "album", "album_external_id", "album_artist")
@@ -50,6 +51,7 @@ PARSERS: Mapping[Kind, Parse] = {
 FITS: Mapping[Kind, Fit] = {"date": dates.fit, "length": durations.fit}
 OTHERS: Mapping[str, Parse] = {
     "external_id": partial(codes.identifier, noun="track"),
+    "item_type": NAME,
     "album": NAME,
     "album_external_id": partial(codes.identifier, noun="album"),
     "album_artist": NAMES,
