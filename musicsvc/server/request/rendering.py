@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest
 
-from musicsvc.errors import Failure, Forbidden, Invalid, Overloaded
+from musicsvc.errors import Failure, Forbidden, Invalid, NotFound, Overloaded
 from musicsvc.server.browsers import Browser
 from musicsvc.server.call import Call, Exchange
 from musicsvc.server.pages import html
@@ -87,7 +87,7 @@ class Renderer:
         faults = failure.errors if isinstance(failure, Invalid) else {}
         title = TITLES.get(status, "Something is wrong")
         wrong = exchange.path if faults else None  # the same page without its wrong query
-        back = wrong if request.method in SAFE else self._origin(exchange, browser)
+        back = wrong if request.method in SAFE else self._origin(exchange, browser, failure)
         values = {"title": title, "message": failure.message, "errors": faults, "back": back}
         view = View("error.html", values | {"ask": isinstance(failure, NoAccess)})
         key = title, failure.message, tuple(faults.items()), back
@@ -103,11 +103,13 @@ class Renderer:
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
 
-    def _origin(self, exchange: Exchange, browser: Browser) -> str | None:
-        """Return the path of the page that sent the form of a signed-in account, or None."""
+    def _origin(self, exchange: Exchange, browser: Browser, failure: Failure) -> str | None:
+        """Return the path of the page that sent the form of a signed-in account, or None if it cannot be shown."""
         address, root = exchange.request.headers.get(hdrs.REFERER, ""), browser.origin + self._base_path
         path = own_path(address.removeprefix(root)) if browser.caller is not None else None
-        return path if path and urlsplit(path).path != exchange.path else None
+        route = exchange.call.route
+        shown = route is not None and not isinstance(failure, NotFound) and route.path in PAGES
+        return path if path and (shown or urlsplit(path).path != exchange.path) else None
 
     async def _browser(self, exchange: Exchange, failure: Failure) -> Browser:
         """Return the browser of a request that no page answered. Without HTTPS, its session is not looked up."""

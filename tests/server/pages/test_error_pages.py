@@ -78,7 +78,7 @@ async def test_an_error_of_a_form_leads_back_to_the_page_that_sent_it(office: Of
     root, gone = office.browser.root, "/settings/share-links/999999/end"
     for referer, back in (
         (f"{root}/settings?x=1", ["/settings?x=1"]),
-        (f"{root}{gone}", []),  # a form that was shown again
+        (f"{root}{gone}", []),  # a form that was shown again, at an address that is no page
         (f"{root}//evil.test/", []),
         ("https://evil.test/settings", []),
         ("", []),

@@ -141,7 +141,10 @@ async def test_names_that_mean_no_row_are_shown_again_and_rows_of_others_are_for
         assert (answer.status, page.text.count(message)) == (422, 1)
         assert page.forms["/insights/track/merge"]["into"] == str(own)
     assert (await person.browser.get(f"/insights/track/merge?merge={own}&into={theirs}")).status == 403
-    assert (await merge(person, "track", own, theirs)).status == 403
+    preview = f"/insights/track/merge?merge={own}&into={theirs}"
+    sent = {"merge": own, "into": theirs}
+    refused = await person.browser.post("/insights/track/merge", sent, Referer=f"{person.browser.root}{preview}")
+    assert (refused.status, preview in HtmlPage(refused.body).links()) == (403, True)
 
     person.do(lambda user: User.update(admin=True).where(User.id == user.id).execute())
     assert (await merge(person, "track", more, theirs)).status == 303
