@@ -100,6 +100,6 @@ def test_a_person_connects_a_player_and_sees_what_it_heard(
     page.locator("summary", has_text="Dismiss all").click()
     check(window, axe)
     everything.click()
-    expect(page.get_by_text("None: everything that your players reported has its track.")).to_be_visible()
+    expect(page.get_by_text("No listen waits for its track.")).to_be_visible()
     wrong = "error: Failed to load resource: the server responded with a status of 422 (Unprocessable Entity)"
     assert (window.errors, window.foreign) == ([wrong], [])
