@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import forked_benchmarks
+from tests.support.preloaded import fork_server_of
+
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 TINY = {
@@ -42,6 +45,7 @@ SHOWN = {
 # Run by `python benchmarks`, beside this checkout once more.
 ALONE = "cold"
 WRITTEN = "peers"
+STARTING = {"dumps", "histories", "startup"}  # they measure programs from start to end: CPU time of children
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
@@ -49,6 +53,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 @pytest.fixture(autouse=True)
 def in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.chdir(ROOT)
 
 
 def run(*line: str) -> subprocess.CompletedProcess[str]:
@@ -57,7 +62,9 @@ def run(*line: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", sorted(TINY.keys() - {ALONE, WRITTEN}))
 def test_each_benchmark_runs_over_little_data(name: str) -> None:
-    done = run(str(FOLDER / TINY[name].program), *shlex.split(TINY[name].tiny))
+    line = [str(FOLDER / TINY[name].program), *shlex.split(TINY[name].tiny)]
+    server = None if name in STARTING else fork_server_of("programs")
+    done = run(*line) if server is None else forked_benchmarks.run(server, *line)
     assert done.returncode == 0, done.stdout + done.stderr
     assert SHOWN[name] in done.stdout
 

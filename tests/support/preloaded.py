@@ -77,25 +77,14 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-class ForkServer:
-    """The process that programs fork from, a new interpreter; it ends when its channel is closed.
+class Channel:
+    """The way to a process that programs fork from, which one process at a time may use."""
 
-    `prefix`: the beginning of a command that starts it in other surroundings, with these variables only.
-    """
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
 
-    def __init__(self, kind: str, prefix: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
-        self.early = early()
-        self._channel, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [*prefix, sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno()), kind],
-                env=variables,
-                stdin=DEVNULL,
-                stdout=DEVNULL,
-                start_new_session=True,
-                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
-                pass_fds=[theirs.fileno()],
-            )
+    def fileno(self) -> int:
+        return self._channel.fileno()
 
     def start(self, arguments: Sequence[str], variables: dict[str, str], *streams: int) -> Forked:
         reading, writing = os.pipe()
@@ -113,6 +102,28 @@ class ForkServer:
                 self._channel.sendall(text)
         os.close(writing)
         return Forked(reading)
+
+
+class ForkServer(Channel):
+    """The process that programs fork from, a new interpreter; it ends when its channel is closed.
+
+    `prefix`: the beginning of a command that starts it in other surroundings, with these variables only.
+    """
+
+    def __init__(self, kind: str, prefix: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
+        self.early = early()
+        channel, theirs = socket.socketpair()
+        super().__init__(channel)
+        with theirs:
+            self._process = subprocess.Popen(
+                [*prefix, sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno()), kind],
+                env=variables,
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                start_new_session=True,
+                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
+                pass_fds=[theirs.fileno()],
+            )
 
     def close(self) -> None:
         self._channel.close()
