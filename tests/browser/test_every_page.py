@@ -65,6 +65,8 @@ def test_pages_are_accessible_and_load_nothing_from_elsewhere(
 ) -> None:
     signed_out, signed_in = visit(), visit()
     signed_in.add_cookie("musicsvc", demo_session.session)
+    for each in (signed_out, signed_in):
+        each.page.add_init_script(axe)
     for route in PAGES:
         check(signed_out if route.access is Access.OPEN else signed_in, demo_session.path(route), axe)
     for path in ("/", "/insights/track/merge?merge=1&into=3"):
