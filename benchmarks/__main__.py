@@ -44,7 +44,7 @@ BENCHMARKS = (
     Benchmark("beside", "beside.py", "", f"{FEW} --requests 64 --seconds 0.2 --only 'nothing|covers|genres, playlist'"),
     Benchmark("lists", "lists.py", "--clients 4", "--rows 1000 --rounds 1 --only artists --clients 2 --seconds 0.5"),
     Benchmark("insights", "insights.py", "", "--plays 5000 --rounds 0 --repeats 1 --only 'artist 30-days'"),
-    Benchmark("plays", "plays.py", "--plays 10000000", "--plays 100000 --rounds 0 --batches 1"),
+    Benchmark("plays", "plays.py", "--plays 10000000", "--plays 5000 --rounds 0 --batches 1"),
     Benchmark("histories", "plays.py", "--imported 100000 --postgres", "--imported 300 --rounds 0"),
     Benchmark("nodes", "nodes.py", "", ""),
     Benchmark("disk", "plays.py", "--disk --postgres", "--disk --plays 5000 --albums 240"),

@@ -27,7 +27,7 @@ from pathlib import Path
 import harness
 from clients import cost, raw, send
 from harness import Checkout, Database, Inside, Server, answer_inside
-from worlds import TRACKS_AN_ARTIST, Stream, record
+from worlds import FIGURE_TRACKS, TRACKS_AN_ARTIST, Stream, record
 
 from musicsvc.clock import DAY, isoformat
 from musicsvc.store.engine.store import Store
@@ -36,10 +36,10 @@ GAP = 60  # days, for the measured plays
 BATCH = 1_000
 
 
-def measured(store: Store, size: int, count: int, first: int, parts: int, turn: int) -> float:
+def measured(store: Store, size: int, count: int, tracks: int, first: int, parts: int, turn: int) -> float:
     """Record `count` batches of the next of equal parts of the gap. Return the plays per CPU second."""
     span, part = GAP * DAY // parts, first + turn
-    stream = Stream(size * count, GAP * DAY - part * span, GAP * DAY - (part + 1) * span, seed=part)
+    stream = Stream(size * count, GAP * DAY - part * span, GAP * DAY - (part + 1) * span, seed=part, tracks=tracks)
     spent = 0.0
     for _ in range(count):
         batch = stream.batch(size)
@@ -50,9 +50,9 @@ def measured(store: Store, size: int, count: int, first: int, parts: int, turn: 
     return size * count / spent
 
 
-def bodies(count: int, seed: int, size: int = BATCH, known: int = 0) -> list[bytes]:
+def bodies(count: int, seed: int, size: int = BATCH, known: int = 0, tracks: int = FIGURE_TRACKS) -> list[bytes]:
     """Return bodies of requests with `size` plays each of the last hours, `known` percent by known listeners."""
-    stream = Stream(size * count, DAY, 0, seed=seed)
+    stream = Stream(size * count, DAY, 0, seed=seed, tracks=tracks)
     found = []
     for _ in range(count):
         plays = [
@@ -68,10 +68,10 @@ def bodies(count: int, seed: int, size: int = BATCH, known: int = 0) -> list[byt
     return found
 
 
-def post(server: Server, count: int, part: int) -> float:
+def post(server: Server, count: int, tracks: int, part: int) -> float:
     """Send such requests. Return the plays per CPU second of the server."""
-    path = "/api/v1/plays"
-    some = [raw(path, server.port, token=server.token, method="POST", body=body) for body in bodies(count, part)]
+    path, sent = "/api/v1/plays", bodies(count, part, tracks=tracks)
+    some = [raw(path, server.port, token=server.token, method="POST", body=body) for body in sent]
     return BATCH * count / cost(server, lambda: send(server.port, some, 1))
 
 
@@ -163,13 +163,13 @@ def main() -> None:
             stores[checkout.label()] = opened.enter_context(Inside(checkout, "plays.py", base.url))
             servers[checkout.label()] = opened.enter_context(harness.running(checkout, base, harness.OFF))
         table = harness.Table(f"recorded, beside {given.plays:,}", list(stores), unit="plays per CPU second")
-        each = given.rounds + 2
+        each, tracks = given.rounds + 2, min(given.plays, FIGURE_TRACKS)
         for at, size in enumerate((BATCH, 10 * BATCH)):
             count = max(1, given.batches * BATCH // size)
-            wanted = size, count, at * each, 2 * each
+            wanted = size, count, tracks, at * each, 2 * each
             work = {name: partial(inside.ask, "measured", *wanted) for name, inside in stores.items()}
             table.row(f"batches of {size:,}", harness.in_turn(given.rounds, work))
-        posts = {name: partial(post, server, given.batches) for name, server in servers.items()}
+        posts = {name: partial(post, server, given.batches, tracks) for name, server in servers.items()}
         table.row(f"POST /plays of {BATCH:,}", harness.in_turn(given.rounds, posts))
 
 
