@@ -4,6 +4,7 @@ import json
 import re
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -100,11 +101,31 @@ BAD: dict[str, tuple[type[GoodClient], ...]] = {
 }
 
 
+@contextmanager
+def running(folder: Path) -> Iterator[Demo]:
+    options = ("--speed", "0", "--score", "--junit", str(folder / "card.xml"))  # only clients move the clock
+    with running_demo(folder, *options, MUSICSVC_DEMO_PASSWORD=PASSWORD) as demo:
+        yield demo
+
+
 @pytest.fixture
 def scored(tmp_path: Path) -> Iterator[Demo]:
-    options = ("--speed", "0", "--score", "--junit", str(tmp_path / "card.xml"))  # only clients move the clock
-    with running_demo(tmp_path, *options, MUSICSVC_DEMO_PASSWORD=PASSWORD) as demo:
+    """Return a demo that the test ends, or whose card nobody has begun."""
+    with running(tmp_path) as demo:
         yield demo
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    with running(tmp_path_factory.mktemp("kept")) as demo:
+        yield demo
+
+
+@pytest.fixture
+def reset(kept: Demo) -> Demo:
+    """Return a demo of the module with a new card."""
+    assert kept.post("/demo/reset").status == 200
+    return kept
 
 
 def run(demo: Demo, kind: type[GoodClient]) -> Any:
@@ -170,20 +191,20 @@ def test_a_card_begins_without_tests_and_a_reset_begins_another_one(scored: Demo
     assert [rule["fault"] for rule in scored.get("/demo/faults").json["faults"]] == [rule["fault"] for rule in rules]
 
 
-def test_a_demo_with_a_card_announces_what_fails_on_purpose_and_so_it_does(scored: Demo) -> None:
-    said = next(line for line in scored.program.err.splitlines() if "on purpose" in line)
+def test_a_demo_with_a_card_announces_what_fails_on_purpose_and_so_it_does(reset: Demo) -> None:
+    said = next(line for line in reset.program.err.splitlines() if "on purpose" in line)
     assert "5th GET (429)" in said
     assert "the 11th (503)" in said
-    assert f"DELETE {scored.root}/demo/faults ends this." in said
-    statuses = [scored.get("genres").status for _ in range(12)]
+    assert f"DELETE {reset.root}/demo/faults ends this." in said
+    statuses = [reset.get("genres").status for _ in range(12)]
     assert [(at, status) for at, status in enumerate(statuses, 1) if status != 200] == [(5, 429), (11, 503)]
-    track = scored.get("tracks").json["pagination"]["data"][0]["id"]
+    track = reset.get("tracks").json["pagination"]["data"][0]["id"]
     play = {"plays": [{"track_id": track, "played_at": "2026-02-28T23:59:59Z", "client_id": "one"}]}
     for path, body in (("plays", play), ("playlists", {"name": "Lost"})):
         with pytest.raises(OSError, match="closed"):
-            scored.post(path, body)
-    assert scored.post("plays", play).json["repeated"] == 1  # the first one was executed
-    assert "Lost" in [row["name"] for row in scored.get("playlists").json["pagination"]["data"]]
+            reset.post(path, body)
+    assert reset.post("plays", play).json["repeated"] == 1  # the first one was executed
+    assert "Lost" in [row["name"] for row in reset.get("playlists").json["pagination"]["data"]]
 
 
 def test_names_that_xml_does_not_allow_are_escaped_in_the_file(scored: Demo) -> None:
@@ -235,10 +256,10 @@ def test_a_demo_without_score_has_no_card(shared_demo: Demo) -> None:
 
 @pytest.mark.parametrize("language", ["py", "ts"])
 async def test_generated_clients_that_know_nothing_of_a_card_are_accused_of_nothing(
-    scored: Demo, request: pytest.FixtureRequest, language: str
+    reset: Demo, request: pytest.FixtureRequest, language: str
 ) -> None:
     client: GeneratedClient = request.getfixturevalue({"py": "python_client", "ts": "typescript_client"}[language])
-    assert scored.ask("DELETE", "/demo/faults").status == 200
-    await client.run(CLIENTS / f"walk.{language}", scored.root, scored.token)
-    found = states(scored.get("/demo/score").json["card"])
+    assert reset.ask("DELETE", "/demo/faults").status == 200
+    await client.run(CLIENTS / f"walk.{language}", reset.root, reset.token)
+    found = states(reset.get("/demo/score").json["card"])
     assert found == dict.fromkeys(POINTS, "not tested") | dict.fromkeys(("paging", "fields", "edge"), "passed")

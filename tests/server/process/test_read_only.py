@@ -10,7 +10,9 @@ import urllib.request
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from copy import copy
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -35,9 +37,8 @@ class Confined:
 
     def __init__(self, folder: Path) -> None:
         """Skip the test if this system has no namespaces. Check that nothing else can be written."""
-        self.folder = folder
-        self.data = folder / "data"
-        self.variables = {"PATH": os.defpath, "MUSICSVC_DATA_DIR": str(self.data)}
+        self._place = folder
+        self._use(folder)
         attempts = " || ".join(f"touch {Path(place) / 'musicsvc-probe'}" for place in ELSEWHERE)
         done = self.run("/bin/sh", "-c", f"id -u; {attempts} || touch {folder}/mine")
         if done.returncode == read_only.MISSING:
@@ -47,8 +48,20 @@ class Confined:
         self._programs = preloaded.ForkServer("programs", self.line(), self.variables)
         self.close = self._programs.close
 
+    def _use(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.variables = {"PATH": os.defpath, "MUSICSVC_DATA_DIR": str(self.data)}
+
+    def within(self, name: str) -> Self:
+        """Return the same for a new folder in this one."""
+        other = copy(self)
+        other._use(self.folder / name)
+        other.folder.mkdir()
+        return other
+
     def line(self, *command: str) -> list[str]:
-        return [sys.executable, read_only.__file__, str(self.folder), str(UID), *command]
+        return [sys.executable, read_only.__file__, str(self._place), str(UID), *command]
 
     def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
         line = self.line(*command)
@@ -72,11 +85,16 @@ class Confined:
         return [file.name for file in (self.data / "temporary").iterdir()]
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confined]:
+    with closing(Confined(tmp_path_factory.mktemp("place"))) as place:
+        yield place
+
+
 @pytest.fixture
-def confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Confined]:
+def confined(place: Confined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confined:
     monkeypatch.chdir("/")
-    with closing(Confined(tmp_path)) as confined:
-        yield confined
+    return place.within(tmp_path.name)
 
 
 def write_catalogs(folder: Path) -> list[Path]:
