@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from musicsvc.server.request import keys
+from musicsvc.server.request import running
 from musicsvc.store.accounts import api_access, kept_answers
 from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.fields import FIELDS
@@ -264,7 +264,7 @@ async def test_a_form_that_is_sent_twice_creates_one_row_and_a_form_shown_anew_a
 
 @on_shared_loop
 async def test_a_form_whose_twin_is_still_running_says_so(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "PATIENCE_SECONDS", -1)
+    monkeypatch.setattr(running, "PATIENCE_SECONDS", -1)
     monkeypatch.setattr(kept_answers, "try_lock", lambda _: False)  # as on PostgreSQL
     again = await person.browser.post("/insights/artist/new", {"name": "Trio"})
     page = HtmlPage(again.body)
