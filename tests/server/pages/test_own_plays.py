@@ -83,7 +83,7 @@ async def test_naming_and_dismissing_listens_stays_on_the_page_of_the_list(devel
         heard = [Listen(now - at * MINUTE, "Solo", f"Title {at}") for at in range(1, 43)]
         receiving.receive(heard, [None] * len(heard), now=now, actor=actor, accepted=True, daily=600)
         artist = Artist.create(name="Trio", manager=user.id, created_at=1)
-        TrackArtist.create(track=Track.create(name="Air", duration=1, created_at=1), artist=artist, position=0)
+        TrackArtist.create(track=Track.create(name="Aubade", duration=1, created_at=1), artist=artist, position=0)
 
     developer.do(hear)
     forms = HtmlPage((await developer.browser.get("/settings/listens?page=2")).body).forms
@@ -92,6 +92,6 @@ async def test_naming_and_dismissing_listens_stays_on_the_page_of_the_list(devel
     refused = HtmlPage((await developer.browser.post(name, {"track": "Nothing"})).body)
     assert refused.forms[name]["track"] == "Nothing"
     assert refused.text.count("There is no track named Nothing.") == 1
-    for path, fields in ((name, {"track": "Air"}), (dismiss, {})):
+    for path, fields in ((name, {"track": "Aubade"}), (dismiss, {})):
         done = await developer.browser.post(path, fields)
         assert (done.status, done.headers.get("Location")) == (303, "/settings/listens?page=2"), path
