@@ -204,8 +204,8 @@ COLUMNS: Mapping[str, Column] = {
         " primary artist, primary artists, display artist, display artist name, credited artist, recording artist,"
         " recording artists, performer, performers, band artist name, artist credit name,"
         " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band,"
-        " artist name 1, artiste, artistes, artiste principal, interprète, artista, artistas, artista principal,"
-        " intérprete",
+        " artist name 1, artist 1, artiste, artistes, artiste principal, interprète, artista, artistas,"
+        " artista principal, intérprete",
         ("Clara Schumann", "Clara Schumann; Fanny Hensel"),
         counted="artists",
         fills="artists",
@@ -213,7 +213,7 @@ COLUMNS: Mapping[str, Column] = {
     "featured_artist": Column(
         "featured artists, featured artist name, featured artist names, featuring artist, featuring artists, featuring,"
         " feat artist, feat artists, feat, ft artist, ft artists, ft, guest artist, guest artists, gastkünstler,"
-        f" gastinterpret, {', '.join(f'artist name {number}' for number in range(2, 51))}",
+        f" gastinterpret, {', '.join(f'artist name {number}, artist {number}' for number in range(2, 51))}",
         counted="artists",
     ),
     "album": Column(

@@ -146,11 +146,12 @@ def test_real_songs_are_the_same_with_every_separator(
         '[{"a": 1}, {"a": [2]}, 7]',
         '\n [\n{"a": 1},\n{"a": [2]}, 7\n]',
         '{\n"page": 1, "of": ["x"], "list": [{"a": 1}, {"a": [2]}, 7]\n}\n',
+        '{"list": [{"a": 1}, {"a": [2]}, 7]}',
         '{"success":true,"data":{"type":"x","rows":[{"a":1},{"a":[2]},7],"verification":{}}}',
         '{"success": true, "data": {"of": [{"b": 1}], "rows": [{"a": 1}, {"a": [2]}, 7]}}',
         f'[{{"a": 1}}, {{"a": [2]}}, 7{" " * (1 << 20)}]',
     ],
-    ids=["line", "lines", "object", "export", "export with blanks", "long line"],
+    ids=["line", "lines", "object", "one key", "export", "export with blanks", "long line"],
 )
 @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
 def test_the_objects_of_a_json_array_are_rows(written: Written, content: str, name: str) -> None:
@@ -160,6 +161,13 @@ def test_the_objects_of_a_json_array_are_rows(written: Written, content: str, na
             (2, {"a": [2]}, None),
             (3, {"row": 7}, "the entry is not a JSON object"),
         ]
+
+
+def test_a_row_that_begins_with_a_list_of_objects_is_a_row(written: Written) -> None:
+    row = {"artists": [{"name": "Ann"}], "track": "Rag"}
+    assert records(written(json.dumps(row) + "\n", "x.jsonl")) == [(1, row, None)]
+    tracks = [{"track": "x" * 2_000}] * 600  # on one line, longer than a row can be
+    assert len(records(written(json.dumps({"tracks": tracks}), "x.json"))) == len(tracks)
 
 
 def test_a_json_object_over_several_lines_without_a_list_is_one_row(written: Written) -> None:

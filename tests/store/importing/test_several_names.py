@@ -143,6 +143,11 @@ SHEETS: Mapping[str, tuple[list[str], dict[str, list[str]], set[str]]] = {
         {"One": ["Ann & Bob", "Cat", "Dan"], "Two": ["Ann & Bob"]},
         set(),
     ),
+    "a column for each further artist": (
+        ["Title,Artist,Artist 2,Artist 3", "One,Ann & Bob,Cat,Dan", "Two,Ann & Bob,,"],
+        {"One": ["Ann & Bob", "Cat", "Dan"], "Two": ["Ann & Bob"]},
+        set(),
+    ),
     "TuneMyMusic, with the first artist only": (
         [
             "Track name,Artist name,Album,Playlist name,Type,ISRC,Spotify - id",

@@ -3,6 +3,8 @@
 from importlib.util import find_spec
 from pathlib import Path
 
+import orjson
+
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats
 from musicsvc.store.importing.files.limited import LimitedReader
@@ -42,7 +44,18 @@ def open_file(
 def _is_document(path: Path, encoding: str | None) -> bool:
     """Return True if the file is a single JSON value instead of one JSON object per line."""
     first = formats.first_line(path, encoding)
-    return first.startswith("[") or first == "{" or "".join(first[:HEAD].split()).startswith(EXPORT)
+    plain = "".join(first[:HEAD].split())
+    return first.startswith("[") or first == "{" or plain.startswith(EXPORT) or _is_list(first, plain)
+
+
+def _is_list(first: str, plain: str) -> bool:
+    """Return True for an object whose only key has a list of objects, as `json.dump` writes it. No row is such."""
+    if not plain.partition('":')[2].startswith("[{"):
+        return False
+    try:
+        return len(orjson.loads(first)) == 1
+    except orjson.JSONDecodeError:
+        return 2 * len(first) > HEAD  # the beginning of a line that is longer than a row can be
 
 
 def _open(kind: str, path: Path, sheet: str | None, limits: Limits) -> Reader:
