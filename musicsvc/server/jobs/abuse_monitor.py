@@ -111,7 +111,7 @@ class AbuseMonitor:
             self._access.block(token_id)
             self._unwritten[token_id] = violation
             self.revoked += 1
-            log.warning("revoked token %s for abuse: %s", token_id, violation.reason)
+            log.warning("revoked token %s for %s", token_id, violation.reason)
         if violations:
             self._enforcement.wake()
 

@@ -185,7 +185,7 @@ async def test_the_account_is_suspended_after_several_revocations(
     assert kinds == ["token.revoked", "token.revoked", "account.suspended"]
     last = token_of(store, second).id
     await until(lambda: f"suspended the account of token {last} after repeated abuse" in caplog.messages)
-    revoked = [f"revoked token {token_of(store, value).id} for " for value in (first, second)]
+    revoked = [f"revoked token {token_of(store, value).id} for abuse: 12 different" for value in (first, second)]
     told = [message for message in caplog.messages if message.startswith("revoked ")]
     assert [message[: len(revoked[0])] for message in told] == revoked
 
