@@ -125,7 +125,9 @@ async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None
     developer.do(lambda user: TrackLike.create(track=air, user=user.id, created_at=1))
     assert "Keeps tracks (likes): “Air”." in text(await developer.browser.get(undo))
     assert (await developer.browser.post(undo)).headers["Location"] == "/import"
-    assert "Kept tracks (likes): “Air”." in await ready(developer, "/import")
+    shown = await ready(developer, "/import")
+    assert ("Kept tracks (likes): “Air”." in shown, "Your file" in shown) == (True, False)
+    assert (await developer.browser.get(path)).status == 404
     assert tracks(developer) == ["Air"]
     developer.do(lambda user: TrackLike.delete().where(TrackLike.user == user.id).execute())
     assert (await developer.browser.post(undo)).headers["Location"] == "/import"

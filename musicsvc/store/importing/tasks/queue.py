@@ -48,10 +48,16 @@ def create(user: int, kind: str, file: str, stored_as: str, place: str, now: int
 
 
 def request_undo(run: RunRow, user: int, place: str, now: int) -> int:
-    """Request the undo of an import. Raises Conflict if another undo of the account runs, and as `require_undoable`."""
+    """Request the undo of an import, whose file is not shown as imported any more.
+
+    Raises Conflict if another undo of the account runs, and as `require_undoable`.
+    """
     require_undoable(run)
     _require_room()
     ImportTask.delete().where(ImportTask.user == user, ImportTask.step == UNDO, ImportTask.state.in_(ENDED)).execute()
+    imported = (ImportTask.step == IMPORT) & (ImportTask.run == run.id)
+    ImportTask.delete().where(imported, ImportTask.state == DONE).execute()
+    ImportTask.update(run=None).where(imported).execute()
     row = {"user": user, "step": UNDO, "state": WAITING, "kind": run.kind, "created_at": now}
     return _insert(row | {"file": run.file, "stored_as": "", "place": place, "run": run.id}, UNDOING)
 
