@@ -21,7 +21,7 @@ BYTE_ORDER_MARK = "\ufeff"
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 HEAD = 4096  # bytes
 PART = 65_536  # bytes
-LINE = 16  # characters that a line counts for in addition to its own, so that empty ones count too
+LINE, BLANK_LINE = 16, 60  # characters that a line counts for in addition to its own: a blank one takes time, too
 ESCAPED = "surrogateescape"  # how bytes that are not UTF-8 come through as text
 Read = TypeVar("Read", bytes, str)
 
@@ -34,8 +34,8 @@ class Lines:
     r"""The lines of a plain or gzipped file, with their line breaks: `\n`, `\r\n` or `\r`.
 
     `encoding`: that of the file, as the user says; otherwise its beginning tells it, or the first line that is not
-    ASCII. `position`: file bytes read. `taken`: characters read, and LINE for each line. `number`: of the last line,
-    from 1. Raises Failure if the file cannot be read.
+    ASCII. `position`: file bytes read. `taken`: characters read, and LINE or BLANK_LINE for each line. `number`: of the
+    last line, from 1. Raises Failure if the file cannot be read.
     """
 
     def __init__(self, path: Path, limits: Limits = NONE, encoding: str | None = None) -> None:
@@ -115,8 +115,9 @@ class Lines:
             yield self.number, line, fault
 
     def _count(self, line: str) -> None:
-        self.taken += len(line) + LINE
-        self._free += 0 if line.isspace() else LINE  # blank ones take time, and are no rows, of which there is a limit
+        extra = BLANK_LINE if line.isspace() else LINE
+        self.taken += len(line) + extra
+        self._free += LINE if extra == LINE else 0  # blank ones are no rows, of which there is a limit
         if self._most is not None and self.taken > self._most + self._free:
             raise Failure(f"{self.path} has more than {self._most // 2**20:,} MiB of text, unpacked. Split it.")
 
