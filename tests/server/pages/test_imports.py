@@ -365,6 +365,13 @@ async def test_an_unreadable_file_is_explained_without_its_path(
 
 
 @on_shared_loop
+async def test_a_file_of_an_unknown_format_says_how_to_save_it(developer: Person) -> None:
+    shown = text(await developer.browser.get(await uploaded(developer, b"no workbook", name="songs.xlsx")))
+    assert "The format of the file is not clear." in shown
+    assert "save the table as CSV or as an Excel workbook" in shown
+
+
+@on_shared_loop
 @pytest.mark.parametrize(
     ("content", "name", "chosen", "message"),
     [

@@ -192,7 +192,9 @@ async def test_a_table_finds_by_name_and_pages_on(world: World) -> None:
     assert b'name="sort" value="name" form="search"' in part.body
     assert [part.body.count(b'id="%s"' % name) for name in (b"sort-name", b"previous", b"next")] == [1, 1, 0]  # focus
     assert "There are no more rows" in (await world.page("/insights/albums?q=suite&page=9")).text
-    assert "None of your tracks has \u201czzz\u201d" in (await world.page("/insights/tracks?q=zzz")).text
+    found = [(await world.page(f"/insights/{kind}?q=zzz")).text for kind in ("tracks", "artists")]
+    assert "None of your tracks has \u201czzz\u201d" in found[0]
+    assert ["in name or code" in each for each in found] == [True, False]
     for wrong in ("sort=id", "sort=", "page=0", "page=x", "q=" + "x" * 256, "by=hour"):
         assert (await world.browser.get(f"/insights/tracks?{wrong}")).status == 422
 
