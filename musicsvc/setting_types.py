@@ -81,7 +81,8 @@ def _origin(value: str) -> str:
     return value
 
 
-def _address(value: str) -> str:
+def check_address(value: str) -> str:
+    """Return the URL of a database. Raises ValueError if it is one of SQLite without a file."""
     file = value.removeprefix("sqlite:///")
     # An in-memory database of SQLite has no file and is lost with the process.
     if value.startswith("sqlite:") and (file == value or not file.strip(" /.") or file.startswith((":memory:", "?"))):
@@ -100,7 +101,7 @@ Host = Annotated[str, AfterValidator(_host)]
 RootUrl = Annotated[str | None, AfterValidator(_root_url)]
 BasePath = Annotated[str, AfterValidator(_base_path)]
 Origin = Annotated[str, AfterValidator(_origin)]
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, AfterValidator(check_address)]
 PostgresAddress = Annotated[str, AfterValidator(_postgres_address)]
 Size = Annotated[ByteSize, BeforeValidator(_size)]
 Port = Annotated[int, Field(ge=0, le=65_535)]

@@ -42,7 +42,12 @@ def _url(text: str) -> str:
         return f"{SQLITE}{Path(text).absolute()}"
     if not text.startswith((SQLITE, "postgresql://", "postgres://")):
         raise typer.BadParameter("must be a file, or begin with sqlite:/// or postgresql://.")
-    return text
+    from musicsvc.setting_types import check_address  # here, as help texts do without pydantic
+
+    try:
+        return check_address(text)
+    except ValueError as fault:
+        raise typer.BadParameter(f"{fault}.") from None
 
 
 From = Annotated[str, argument("FROM", HELP, parser=_url)]

@@ -220,6 +220,12 @@ def test_a_password_is_read_from_a_file_and_refused_in_an_argument(bare: Run, el
         assert (fault in wrong.stderr, "secret" in wrong.stderr) == (True, False), wrong.stderr
 
 
+@pytest.mark.parametrize("url", ["sqlite:///", "sqlite:///.", "sqlite:///:memory:"])
+def test_an_address_without_a_file_is_wrong_usage(bare: Run, tmp_path: Path, url: str) -> None:
+    for line in (("db", "copy", url, "b.db"), ("db", "compare", str(tmp_path / "a.db"), url)):
+        assert f"{url!r} does not name a file; write sqlite:////path/to/file.db.\n" in bare(*line, expect=2).stderr
+
+
 @pytest.mark.slow
 def test_a_target_that_is_in_use_or_another_copy_is_refused(
     bare: Run, source: str, elsewhere: str, tmp_path: Path
