@@ -88,7 +88,7 @@ def test_an_argument_is_required_unless_an_option_replaces_it() -> None:
 IDS = (1, 2**53 - 1)
 USUAL = {"--limit": (1, 1_000_000), "--id": IDS, "--token": IDS, "token_id": IDS, "run": IDS}
 RANGES = {  # the others
-    "serve": {"--port": (0, 65_535), "--workers": (1, 64), "--wait-for-database": (0, None), "--speed": (0, 1e9)},
+    "serve": {"--port": (0, 65_535), "--workers": (1, 64), "--wait-for-database": (0, 1e9), "--speed": (0, 1e9)},
     "token create": {"--days": (1, 90)},
     "export report": {"--release-days": (1, 365)},
     "insights release": {"--days": (1, 365)},
