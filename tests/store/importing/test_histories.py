@@ -92,6 +92,27 @@ CASES: dict[str, tuple[str, object, Listed]] = {
         ],
         [(1, "Ann", "Rag", None, "2024-05-01T10:00:00", 180_000), (2, "short")],
     ),
+    "spotify, as a table that others made of it": (
+        "streams.csv",
+        (
+            "ts,ms_played,master_metadata_track_name,master_metadata_album_artist_name,reason_end,incognito_mode\n"
+            "2024-05-01 10:03:20+00:00,200000,Rag,Ann,,False\n2024-05-01T12:03:20+02:00,200000.0,Rag,Ann,,False\n"
+            "2024-05-01T10:03:20Z,9000,Rag,Ann,fwdbtn,False\n2024-05-01T10:03:20Z,200000,Rag,Ann,trackdone,True\n"
+            "2024-05-01T10:03:20Z,200000,,,trackdone,False\n"
+        ),
+        [
+            (2, "Ann", "Rag", None, "2024-05-01T10:00:00", 200_000),
+            (3, "Ann", "Rag", None, "2024-05-01T10:00:00", 200_000),
+            (4, "short"),
+            (5, "private"),
+            (6, "no_track"),
+        ],
+    ),
+    "spotify-account, likewise": (
+        "streams.csv",
+        "endTime,artistName,trackName,msPlayed\n2024-05-01 10:03,Ann,Rag,180000\n2024-05-01 10:03,Ann,Rag,1000\n",
+        [(2, "Ann", "Rag", None, "2024-05-01T10:00:00", 180_000), (3, "short")],
+    ),
     "listenbrainz": (
         "listens.jsonl",
         b"".join(orjson.dumps(each) + b"\n" for each in (LISTEN, {"listened_at": 1})) + b"{\n",
@@ -103,6 +124,7 @@ CASES: dict[str, tuple[str, object, Listed]] = {
         {"listen_type": "import", "payload": [LISTEN]},
         [(1, *RAG)],
     ),
+    "listenbrainz, as its API answers": ("page.json", {"payload": {"count": 1, "listens": [LISTEN]}}, [(1, *RAG)]),
     "listenbrainz, what plays just now": ("now.json", {"listen_type": "playing_now", "payload": [LISTEN]}, []),
     "maloja": (
         "maloja_export.json",
@@ -146,6 +168,11 @@ CASES: dict[str, tuple[str, object, Listed]] = {
             (2, "Ann", "Rag", None, "2024-05-01T10:00:00", None),
             (3, "Ann", "Rag", None, "2024-05-01T10:00:00", None),
         ],
+    ),
+    "panoscrobbler, CSV": (
+        "scrobbles.csv",
+        f"timeHuman,timeMs,artist,track,album,event\nx,{AT}000,Ann,Rag,Two,scrobble\nx,{AT}000,Ann,Rag,Two,love\n",
+        [(2, "Ann", "Rag", "Two", "2024-05-01T10:00:00", None), (3, "no_scrobble")],
     ),
     "lastfm-csv": (
         "scrobbles.csv",

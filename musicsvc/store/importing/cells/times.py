@@ -16,7 +16,8 @@ PLAIN_EPOCH = EPOCH.replace(tzinfo=None)
 DAY_SECONDS = 86_400
 LATEST = 253_402_300_799  # the last second of the year 9999
 UNSET = (0, 315_532_800 * SECOND)  # the times of players whose clock was never set: 1970, or 1980
-OUT_OF_RANGE = "is out of range; Unix times must be in seconds"
+MILLISECONDS = 1_000_000_000_000  # from it on, a Unix time is in milliseconds: those of September 2001
+OUT_OF_RANGE = "is out of range; Unix times must be in seconds or milliseconds"
 SERIAL = "is a date that a spreadsheet wrote as a number; format its column as date and time"
 SERIALS = range(36_526, 73_051)  # from 2000 to 2099; as Unix seconds they are all on the first of January 1970
 LENGTHS = "holds lengths, not times: the numbers are too small for Unix seconds"
@@ -62,6 +63,8 @@ def _unix(value: Any) -> int | None:
         seconds = number(value)
     except ValueError:
         return None
+    if seconds is not None and seconds >= MILLISECONDS:
+        seconds /= 1000
     if seconds is not None and abs(seconds) > LATEST:
         raise ValueError(OUT_OF_RANGE)
     if seconds is not None and int(seconds) in SERIALS:
@@ -84,6 +87,8 @@ NOTATIONS = (
              "02/02/2026 12:00 = 2026-02-02T12:00:00Z", "either"),
     Notation("seconds since 1970", _unix, "1769860800 = 2026-01-31T12:00:00Z | 1769860800.5 = 2026-01-31T12:00:00.5Z",
              source="Last.fm, ListenBrainz"),
+    Notation("milliseconds since 1970, from September 2001 on", _unix, "1769860800000 = 2026-01-31T12:00:00Z",
+             source="Java, JavaScript"),
 )  # fmt: skip
 
 

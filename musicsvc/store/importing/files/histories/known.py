@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.clock import SECOND
 from musicsvc.store.importing.cells import times
+from musicsvc.store.importing.files import formats
 from musicsvc.store.importing.files.histories import logs, services
 from musicsvc.store.importing.files.histories.documents import Converted, Document, Values
 from musicsvc.store.importing.files.records import Reader, Record, Through
@@ -49,20 +50,33 @@ def _csv(values: Values, header: Callable[[Sequence[str]], bool], separator: str
     return History(lambda path: Converted(values, CsvReader(path)), header=header, separator=separator)
 
 
+def _also_csv(document: History, values: Values) -> History:
+    """Return a format of JSON whose files may also be tables with the keys as headings, as others convert them."""
+    keys = {*document.keys[0].split()}
+
+    def either(path: Path) -> Reader:
+        is_json = formats.decoded(formats.head_of(path)[0]).lstrip()[:1] in {"[", "{"}
+        return document.open(path) if is_json else Converted(values, CsvReader(path))
+
+    return document._replace(open=either, header=lambda row: keys <= {*row})
+
+
 SPOTIFY = "a Spotify streaming history: it must be a JSON array"
 SPOTIFY_KEYS, ACCOUNT_KEYS = "master_metadata_track_name ms_played", "endTime msPlayed trackName"
 OWN_KEYS = "listener external_id client_id track_id isrc duration duration_ms listened_ms ms_played"
 LASTFM_KEYS = "#text artist track image"
 LASTFM = "an export of the recent tracks of Last.fm"
 FORMATS: dict[str, History] = {  # the first one that a file may be is its format
-    "spotify": _json(services.array, services.spotify, SPOTIFY, SPOTIFY_KEYS, first="["),
-    "spotify-account": _json(
-        services.array, services.spotify_account, SPOTIFY, ACCOUNT_KEYS, first="[", to_minute=True
+    "spotify": _also_csv(_json(services.array, services.spotify, SPOTIFY, SPOTIFY_KEYS, first="["), services.spotify),
+    "spotify-account": _also_csv(
+        _json(services.array, services.spotify_account, SPOTIFY, ACCOUNT_KEYS, first="[", to_minute=True),
+        services.spotify_account,
     ),
     "listenbrainz": History(services.listenbrainz, ("track_metadata",), "[{"),
     "lastfm": _json(services.lastfm_tracks, services.lastfm, LASTFM, LASTFM_KEYS, "#text artist track uts", first="[{"),
-    "panoscrobbler": History(
-        lambda path: Converted(services.panoscrobbler, JsonLinesReader(path)), ("timeMs track artist",)
+    "panoscrobbler": _also_csv(
+        History(lambda path: Converted(services.panoscrobbler, JsonLinesReader(path)), ("timeMs track artist",)),
+        services.panoscrobbler,
     ),
     "koito": _json(services.listed("listens"), services.koito, "a Koito export", "listens listened_at aliases"),
     "lastfmstats": _json(

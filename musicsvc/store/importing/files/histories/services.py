@@ -28,10 +28,10 @@ def listenbrainz(path: Path) -> Reader:
 
 
 def _listens(value: Any) -> list[Any] | None:
-    """Return the plays in a JSON array, or in the `payload` of a JSON object."""
-    if isinstance(value, dict) and isinstance(value.get("payload"), list):
-        return [] if value.get("listen_type") == "playing_now" else list(value["payload"])
-    return array(value)
+    """Return the plays in a JSON array, or in the `payload` of a JSON object, as it is sent or answered."""
+    found = value.get("payload") if isinstance(value, dict) else value
+    found = array(found.get("listens") if isinstance(found, dict) else found)
+    return [] if isinstance(value, dict) and value.get("listen_type") == "playing_now" else found
 
 
 def _listen(listen: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -76,10 +76,10 @@ def maloja(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def spotify(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
     """Return the fields of a stream in the extended history. The file has its end time."""
-    played = entry["ms_played"]
-    if entry.get("master_metadata_track_name") is None:
+    played = _number(entry["ms_played"])
+    if not entry.get("master_metadata_track_name"):
         return "no_track"
-    if entry.get("incognito_mode"):
+    if str(entry.get("incognito_mode")).casefold() in {"true", "1"}:  # in tables made of it, a text
         return "private"
     if played < SHORTEST and entry.get("reason_end") != "trackdone":
         return "short"
@@ -95,7 +95,7 @@ def spotify(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
 
 def spotify_account(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
     """Return the fields of a stream in the account data of the last year, without track ids. Its end is in UTC."""
-    played = entry["msPlayed"]
+    played = _number(entry["msPlayed"])
     if played < SHORTEST:
         return "short"
     return {
@@ -107,10 +107,16 @@ def spotify_account(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
 
 
 def _began(ended: str | None, played: int) -> datetime | None:
-    """Return the start of a play that ended at the UTC time `ended` and lasted `played` milliseconds."""
+    """Return the start of a play that ended at the time `ended`, in UTC, and lasted `played` milliseconds."""
     if not ended:
         return None
-    return datetime.fromisoformat(ended.removesuffix("Z")).replace(tzinfo=UTC) - timedelta(milliseconds=played)
+    end = datetime.fromisoformat(ended)
+    return (end if end.tzinfo else end.replace(tzinfo=UTC)) - timedelta(milliseconds=played)
+
+
+def _number(cell: Any) -> int:
+    """Return a number of an entry, which is a text in a table."""
+    return int(float(cell))
 
 
 def lastfm_tracks(value: Any) -> list[Any] | None:
@@ -148,7 +154,7 @@ def panoscrobbler(row: Mapping[str, Any]) -> Mapping[str, Any] | str:
         "artist": [row["artist"]],
         "track": row["track"],
         "album": row.get("album"),
-        "played_at": (row.get("timeMs") or 0) / 1000,
+        "played_at": _number(row.get("timeMs") or 0) / 1000,
     }
 
 
@@ -201,7 +207,7 @@ def apple_music(row: Mapping[str, Any]) -> Mapping[str, Any] | str:
     track = row.get("Song Name") or row.get("Content Name")
     if row.get("Event Type") not in {None, "", "PLAY_END"}:
         return "no_scrobble"
-    played = int(float(row["Play Duration Milliseconds"] or 0))
+    played = _number(row["Play Duration Milliseconds"] or 0)
     if not track:
         return "no_track"
     if played < SHORTEST and row.get("End Reason Type") != "NATURAL_END_OF_TRACK":
