@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -44,6 +45,7 @@ from musicsvc.store.abuse import replay
 from musicsvc.store.accounts import kept_answers
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
+from musicsvc.store.engine.sql import release_page_cache
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks.uploads import Place
 
@@ -87,12 +89,12 @@ class App:
         limit_clock = clock if demo is None else demo.limit_clock
         self.counter = RateLimitCounter(store, limit_clock, settings.server.workers)
         self._freshness = Freshness(store)
-        self.authenticator = Authenticator(
-            store, clock, settings, RateLimiter(settings.limits, self.counter), self._freshness
-        )
+        limiter = RateLimiter(settings.limits, self.counter)
+        self.authenticator = Authenticator(store, clock, settings, limiter, self._freshness)
         self._metrics = metrics or Metrics()
         direct_url = settings.database_direct_url
         log = activity_log.build(store.url, settings.activity.file, beside=store, direct_url=direct_url)
+        self._return_free_memory = partial(return_free_memory, store, log)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
         self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self.authenticator, clock)
         self._demo = demo
@@ -137,7 +139,7 @@ class App:
             Periodic("checking the place of the database", self._freshness.check, every=JOB_SECONDS),
             Periodic("looking for changes by other programs", self._freshness.check_others, every=JOB_SECONDS),
             Periodic("ending processes that draw nothing", self._drawer.end_idle, every=JOB_SECONDS),
-            Periodic("returning free memory", resources.return_free_memory, every=TRIM_SECONDS),
+            Periodic("returning free memory", self._return_free_memory, every=TRIM_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("counting pending listens", listens.resolve, every=JOB_SECONDS),
             Periodic("deleting old listens", listens.clean, every=CLEANING_SECONDS),
@@ -266,3 +268,14 @@ class App:
     async def _reserve_space(self) -> None:
         if missing := await asyncio.to_thread(self._store.reserve_space):
             raise Failure(missing)
+
+
+async def return_free_memory(*stores: Store) -> None:
+    """Return to the system what the page caches of SQLite's writers hold, and what malloc keeps free.
+
+    The caches fill again from the system's own. Readers have nearly nothing there: they map the file.
+    """
+    for store in stores:
+        with suppress(Failure):  # the disk is full, or the store is not open
+            await store.write_on_loop(release_page_cache, counters_only=True)
+    await resources.return_free_memory()

@@ -155,6 +155,11 @@ def without_cache() -> Iterator[None]:
     """Disable SQLite's memory map and limit its page cache to 1 MB inside the `with` block, then empty the cache."""
     with without_memory_map(), _pragma("cache_size", -1000):
         yield
+    release_page_cache()
+
+
+def release_page_cache() -> None:
+    """Free the pages that the connection of this thread keeps in memory. Does nothing on PostgreSQL."""
     if is_sqlite():
         _database().pragma("shrink_memory")
 

@@ -4,7 +4,12 @@ import platform
 import subprocess
 import sys
 
+import apsw
 import pytest
+
+from musicsvc.server.app import return_free_memory
+from musicsvc.store.engine import sql
+from musicsvc.store.engine.store import Store
 
 MIB = 1024 * 1024
 # Each freed block lies between two that are in use, so that the heap cannot shrink.
@@ -56,3 +61,18 @@ print(before - resident())
 def test_pages_that_are_free_between_blocks_go_back_to_the_system_when_asked() -> None:
     output = subprocess.run([sys.executable, "-c", FRAGMENTED], check=True, capture_output=True, text=True)
     assert int(output.stdout) > 40 * MIB
+
+
+@pytest.mark.only_on("sqlite")
+async def test_the_page_cache_of_the_writer_is_emptied(store: Store) -> None:
+    def cached() -> int:
+        return int(sql.current().connection().status(apsw.SQLITE_DBSTATUS_CACHE_USED)[0])
+
+    store.write(
+        lambda: sql.run("CREATE TABLE filled AS SELECT randomblob(4000) FROM json_each(?)", str([0] * 1000))
+    ).result()
+    full = store.write(cached).result()
+    await return_free_memory(store)
+    left = store.write(cached).result()
+    assert full > 4 * MIB
+    assert left < MIB // 4
