@@ -243,9 +243,9 @@ def _print_artists(session: Session, summary: ImportSummary) -> None:
     listed = ", ".join(names[:MOST_ARTISTS]) + (f" and {more:,} more" if more > 0 else "")
     session.echo(escape_controls(f"New artists: {listed}."))
     if found[0][1]:
-        column = next((each.column for each in summary.columns if each.field == "artist"), "artist")
+        columns = [each.column for each in summary.columns if (each.field or "").endswith("artist")] or ["artist"]
         signs = " ".join(dict.fromkeys(mark for _, marks in found for mark in marks))
-        option = escape_controls(f'--divide "{cut(column)}={signs}"')
+        option = escape_controls(" ".join(f'--divide "{cut(column)}={signs}"' for column in columns))
         told = "Names with signs in parentheses may be several artists. To divide some, give all signs of their column"
         session.echo(f"{told}: {option}")
 

@@ -78,12 +78,12 @@ def test_an_import_names_its_new_artists_and_says_how_to_divide_those_that_may_b
     run: Run, ask: Json, tmp_path: Path
 ) -> None:
     file = tmp_path / "songs.csv"
-    file.write_text("Title,Credited artist\nT,A & B\nU,C x A\nV,A\n")
+    file.write_text("Title,Credited artist,Album,Album artist\nT,A & B,X,A & B\nU,C x A,,\nV,A,,\n")
     printed = run("import", "catalog", str(file), "--dry-run").stderr.splitlines()
     assert "New artists: A & B (&), C x A (x), A." in printed
     (told,) = [line for line in printed if "may be several" in line]
     option = shlex.split(told.partition("all signs of their column: ")[2])
-    assert option == ["--divide", "Credited artist=& x"]
+    assert option == ["--divide", "Credited artist=& x", "--divide", "Album artist=& x"]
     found = ask("import", "catalog", str(file), *option)
     assert found["new_artists"] == [{"name": name, "marks": []} for name in ("A", "B", "C")]
     assert found["columns"][1]["written"] == "divided at & x"

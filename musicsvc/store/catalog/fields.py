@@ -194,7 +194,8 @@ COLUMNS: Mapping[str, Column] = {
         "track name, track title, song title, song name, song, title, name, item name, recording, recording title,"
         " recording name, titel, tracktitel, songtitel, musiktitel, liedtitel, titelname, trackname, lied,"
         " titre, titre du morceau, morceau, chanson, título, título de la canción, canción, title text, work title,"
-        " werktitel",
+        " werktitel, titre de l'oeuvre, titre de l'œuvre, asset title, titolo, titolo del brano, brano,"
+        " título da música, música, faixa",
         ("Allegro moderato", "Scherzo"),
         fills="name",
     ),
@@ -205,7 +206,7 @@ COLUMNS: Mapping[str, Column] = {
         " recording artists, performer, performers, band artist name, artist credit name,"
         " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band,"
         " artist name 1, artist 1, artiste, artistes, artiste principal, interprète, artista, artistas,"
-        " artista principal, intérprete",
+        " artista principal, intérprete, recording artist name, track display artist, asset display artist, artiest",
         ("Clara Schumann", "Clara Schumann; Fanny Hensel"),
         counted="artists",
         fills="artists",
@@ -218,7 +219,8 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "album": Column(
         "album name, album title, release title, release name, release, track album name, product title,"
-        " product name, albumtitel, albumname, produkttitel, titre de l'album, título del álbum",
+        " product name, albumtitel, albumname, produkttitel, titre de l'album, título del álbum, release titel,"
+        " titolo dell'album, título do álbum",
         ("Trios", "Trios"),
         counted="albums",
     ),
@@ -231,25 +233,26 @@ COLUMNS: Mapping[str, Column] = {
         "digital release date, album release date, track album release date, street date, released, date released,"
         " erscheinungsdatum, veröffentlichungsdatum, veröffentlicht, veröffentlicht am, releasedatum, vö, vö datum,"
         " veröffentlichungsdatum des albums, date, datum, original release date, original date, release year, year,"
-        " jahr, erscheinungsjahr, date de sortie, date de parution, fecha de lanzamiento, fecha de publicación",
+        " jahr, erscheinungsjahr, date de sortie, date de parution, fecha de lanzamiento, fecha de publicación,"
+        " data di uscita, data di pubblicazione, data de lançamento",
         ("2026-10-15", "2026-10-15"),
     ),
     "duration_ms": Column(
         "track duration, track length, duration, length, song length, song duration, time, total time,"
         " running time, playing time, play time, run time, dauer, länge, laenge, spieldauer, spielzeit, laufzeit,"
-        " tracklänge, titellänge, track dauer, durée, duración",
+        " tracklänge, titellänge, track dauer, durée, duración, asset duration, durata, duração, duur, speelduur",
         ("692000", "308500"),
         fills="duration",
     ),
     "genre": Column(
         "genres, main genre, primary genre, track genre, track genres, album genre, playlist genre, artist genres,"
-        " album genres, musikrichtung, hauptgenre, stil, künstler genres, género",
+        " album genres, musikrichtung, hauptgenre, stil, künstler genres, género, asset genre, genere",
         ("Classical", "Classical; Chamber music"),
         counted="genres",
     ),
     "tags": Column(
-        "tag, keywords, sub genre, secondary genre, playlist subgenre, track subgenre, mood, moods, stichwörter,"
-        " schlagwörter, schlagworte, untergenre",
+        "tag, keywords, sub genre, secondary genre, playlist subgenre, track subgenre, asset subgenre, mood, moods,"
+        " stichwörter, schlagwörter, schlagworte, untergenre",
         ("piano; strings", "piano"),
     ),
     "bpm": Column("tempo, beats per minute, track bpm", ("96", "132")),
@@ -262,17 +265,19 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "description": Column("track description, beschreibung", ("The first movement", "")),
     "isrc": Column(
-        "isrc code, track isrc, track isrc code, isrcs, optional isrc, code isrc, código isrc",
+        "isrc code, track isrc, track isrc code, isrcs, optional isrc, code isrc, código isrc, recording isrc,"
+        " codice isrc",
         ("XXXXX2600001", "XX-XXX-26-00002"),
     ),
     "track_number": Column(
         "track no, track nr, track num, track position, track index, titelnummer, titelnr, titel nr, tracknummer,"
-        " number, no, nr, position, sequence, sequence number, numéro de piste, número de pista",
+        " number, no, nr, position, sequence, sequence number, numéro de piste, número de pista, track sequence,"
+        " asset sequence, track number on album, numero traccia, numero di traccia, número da faixa",
         ("1", "2"),
     ),
     "disc_number": Column(
         "disc no, disc nr, disc, disk number, disk no, disk, cd number, cd no, cd, volume number, volume no,"
-        " cd nummer, cd nr, discnummer, disc nummer, medium position",
+        " cd nummer, cd nr, discnummer, disc nummer, medium position, disc number of album",
         ("1", "1"),
     ),
     "explicit": Column(
@@ -282,21 +287,24 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "album_artist": Column(
         "album artists, album artist name, album artist names, release artist, release artists, product artist,"
-        " albumkünstler, albumkuenstler, albuminterpret, album künstlername",
+        " albumkünstler, albumkuenstler, albuminterpret, album künstlername, release display artist,"
+        " product display artist",
         ("Clara Schumann", "Clara Schumann"),
         counted="albums",
     ),
     "upc": Column(
         "upc code, album upc, release upc, product upc, upc ean, ean upc, ean, ean code, album ean, barcode, gtin,"
         " icpn, optional upc, manufacturer upc, orchard upc,"
-        " strichcode, code upc, code ean, code barres, código upc, código de barras",
+        " strichcode, code upc, code ean, code barres, código upc, código de barras, codice upc, codice ean,"
+        " codice a barre",
         ("012345678905", "012345678905"),
         counted="albums",
     ),
     "label": Column(
         "record label, label name, album label, release label, imprint label, imprint,"
         " plattenfirma, plattenlabel, musiklabel, labelname,"
-        " maison de disques, sello, discográfica",
+        " maison de disques, sello, discográfica, recording label, etichetta, etichetta discografica, gravadora, selo,"
+        " platenlabel, platenmaatschappij",
         ("Example Records", "Example Records"),
         counted="albums",
     ),

@@ -2,14 +2,15 @@
 
 They are those of Spotify for Artists and Spotify's catalog data (`track_name`), Exportify, DistroKid, TuneCore, CD
 Baby, Bandcamp, Believe, Beatport, MusicBrainz and MusicBrainz Picard, Mp3tag, iTunes, and of ordinary sheets in
-English, German, French and Spanish. docs/import.md names the pages that describe them. Of several columns for a field,
-the one named first here is read.
+English, German, French, Spanish, Italian, Portuguese and Dutch. docs/import.md names the pages that describe them. Of
+several columns for a field, the one named first here is read.
 """
 
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from musicsvc.errors import Failure
 from musicsvc.store.catalog.fields import COLUMNS
@@ -21,11 +22,13 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "external_id": "spotify track uri, track uri, spotify id, recording mbid, recording gid",
     "listener": "listener id, user, user name, user id, station, callsign, call sign, hörer, nutzer",
     "played_at": (
-        "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp, end time,"
-        " entry date, date, gespielt am, zeitpunkt, zeit, datum"
+        "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp,"
+        " date played, playback start time, start time, started at, submission time, end time, entry date, date,"
+        " gespielt am, zeitpunkt, zeit, datum"
     ),
     "listened_ms": (
         "ms played, seconds played, duration played, listened, time listened, listening time, stream duration ms,"
+        " duration listened, consumption duration,"
         " duration ms, duration"
     ),
     "client_id": "unique id, play id, scrobble id",
@@ -38,6 +41,11 @@ FOLLOWS = {
 UNITS = durations.UNITS | dict.fromkeys(("mm", "ss", "hh", "hhmmss", "mmss"), 0)  # not told: `Length (mm:ss)`
 TITLED = "track"  # a column of this name beside one with titles holds numbers
 JOINTS = {"in", "the", "of"}
+# Of reports of sales, whose plain dates are those of sales; and of logs, whose dates and times are those of plays.
+SALES = {"quantity", "qty", "units", "unitssold", "streams", "earnings", "royalty", "royalties", "retailer", "store"}
+SALES |= {"menge", "anzahl", "erlos"}
+WHEN = {"date", "datum", "time"}
+LOGGED = ({"date", "time"}, {"datum", "zeit"}, {"datum", "uhrzeit"})  # side by side
 # Columns whose ids tell how many names the column for a field has.
 COUNTS = {
     "artist": "artist uris, artist ids, künstler uris",
@@ -62,7 +70,8 @@ def words(heading: str) -> list[str]:
 def keys(heading: str) -> list[str]:
     """Return the forms of a heading that may be known, the best first: as it is, without an aside, without a unit."""
     whole, short = words(heading), words(_without_asides(heading[:LONGEST_HEADING]))
-    plain = [word for word in short if word not in UNITS and word not in JOINTS]
+    ends = short[-1:] and short[-1] in JOINTS  # `Time In` is no time in a unit
+    plain = short if ends else [word for word in short if word not in UNITS and word not in JOINTS]
     return list(dict.fromkeys("".join(each) for each in (whole, short, plain) if each))
 
 
@@ -129,6 +138,8 @@ def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, 
         return is_titled and "".join(words(column)) == TITLED
 
     ranks = {key: rank for rank, key in enumerate(known(field, synonyms))}
+    if field in {"release_date", "duration_ms"} and _are_events(columns.values()):
+        ranks = {key: rank for key, rank in ranks.items() if key not in WHEN}
     if field == "track_number" and is_number(TITLED):
         ranks["track"] = len(ranks)
     found = []
@@ -137,3 +148,10 @@ def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, 
         if own and column not in taken and not (field == TITLED and is_number(column)):
             found.append((column != field, own[0], place, column))
     return [column for *_, column in sorted(found)]
+
+
+def _are_events(columns: Collection[Sequence[str]]) -> bool:
+    """Return True if the rows of a table are sales or plays, which have dates of their own. `columns`: their `keys`."""
+    first = [each[0] for each in columns]
+    is_logged = any({*pair} in LOGGED for pair in pairwise(first))
+    return is_logged or not SALES.isdisjoint(key for each in columns for key in each)

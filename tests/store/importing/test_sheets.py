@@ -14,6 +14,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.catalog import Catalog
+from musicsvc.store.importing.cells import dates
 from musicsvc.store.importing.columns import Columns, Guess
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.people.follows import Follows
@@ -65,6 +66,12 @@ SHEETS = [
                 "Spanish",
                 "Título;Artista;Álbum;Fecha de lanzamiento;Duración;Género;ISRC;Número de pista;Código UPC;Sello",
             ),
+            ("Italian", "Titolo;Artista;Album;Data di uscita;Durata;Genere;ISRC;Numero traccia;Codice UPC;Etichetta"),
+            (
+                "Portuguese",
+                "Título da música;Artista;Álbum;Data de lançamento;Duração;Gênero;ISRC;Número da faixa;UPC;Gravadora",
+            ),
+            ("Dutch", "Titel;Artiest;Album;Releasedatum;Duur;Genre;ISRC;Tracknummer;EAN;Platenlabel"),
         )
     ),
     Sheet(
@@ -234,6 +241,31 @@ SHEETS = [
         RAG | {"track_number": 3, "disc_number": 1, "duration": 225_400, "release_date": "2026-12-25"},
     ),
     Sheet(
+        "FUGA, metadata of products",
+        "Product Title,Product Display Artist,UPC,Label,Release Date,Asset Sequence,Asset Title,Asset Display Artist,"
+        "ISRC,Asset Duration,Asset Genre,Asset Subgenre\n"
+        "Two,Ann & Co,036000291452,Nine,2026-10-15,3,Rag,Ann,GBAYE6800011,225,Jazz,Ragtime",
+        RAG | {"album": "Two", "album_artists": ("Ann & Co",), "upc": "036000291452", "release_date": "2026-10-15",
+               "track_number": 3, "duration": 225_000, "genres": {"jazz": "Jazz"}, "tags": ("Ragtime",)},
+    ),
+    Sheet(
+        "The MLC, works and their recordings",
+        "Primary Title,Writer Last Name,Recording Title,Recording Artist Name,Recording ISRC\n"
+        "RAG,Example,Rag,Ann,GBAYE6800011",
+        RAG | {"isrc": "GBAYE6800011"},
+    ),
+    Sheet(
+        "RouteNote, earnings, whose dates are those of sales",
+        "Retailer,UPC,Album,Artist,Track,ISRC,Date,Quantity\nX,036000291452,Two,Ann,Rag,GBAYE6800011,2024-01-31,10",
+        RAG | {"album": "Two", "upc": "036000291452", "release_date": None},
+    ),
+    Sheet(
+        "a log of a radio station, whose times are those of plays",
+        "Date,Time,Artist,Title\n2024-03-21,14:05,Ann,Rag",
+        RAG | {"release_date": None, "duration": 0},
+    ),
+    Sheet("a cue sheet", "Time In,Time Out,Artist,Title\n14:05,14:08,Ann,Rag", RAG | {"duration": 0}),
+    Sheet(
         "our own fields",
         "track,artist,track_number,duration_ms,release_date,explicit\nRag,Ann,3,900,2026-10-15,1",
         RAG | {"track_number": 3, "duration": 900, "release_date": "2026-10-15", "explicit": True},
@@ -343,6 +375,8 @@ NO_CLOCK = "must be a duration as m:ss or h:mm:ss, like most of its column"
                                                                  ("1999-01-01", "month")]),
         ("Release Date", ["15.10.2026", "1.2.2026", date(2026, 3, 1)], None,
          [("2026-10-15", None), ("2026-02-01", None), ("2026-03-01", None)]),
+        ("Release Date", ["2026-10-15", "1999-05-01", "45292"], None,
+         [("2026-10-15", None), ("1999-05-01", None), dates.SERIAL]),
         ("Release Date", ["10/11/2026", "15/10/2026"], "day, month, year",
          [("2026-11-10", None), ("2026-10-15", None)]),
         ("Release Date", ["10/11/2026", "10/15/2026"], "month, day, year",

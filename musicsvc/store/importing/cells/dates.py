@@ -45,6 +45,8 @@ WEEKDAYS = (
 ASIDE = {"st", "nd", "rd", "th", "er", "of", "de", *(word for words in WEEKDAYS for word in words.split())}
 LAST_MONTH = 12
 LONGEST_YEAR = 4  # digits
+SERIAL = "is a date that a spreadsheet wrote as a number; format its column as a date"
+SERIAL_DIGITS = 5  # from May 1927 on
 CENTURY = 30  # years of two digits before it are of this century, as spreadsheets take them
 UNCLEAR = "can be day, month or month, day; say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY"
 Parts = tuple[str, str | int, str]  # year, month and day; "" and 0 stand for what is unknown
@@ -144,6 +146,8 @@ def reader(order: str | None) -> Parse:
             return _day(plain[1], plain[2], plain[3])
         day, clock = without_clock(text)
         found = parts(day, order) if not clock or CLOCK.fullmatch(clock) else None
+        if found is None and len(whole := text.partition(".")[0]) == SERIAL_DIGITS and whole.isdecimal():
+            raise ValueError(SERIAL)
         if isinstance(value, bool) or found is None:
             raise ValueError("must be a date: YYYY-MM-DD, DD.MM.YYYY, YYYY-MM or YYYY")
         return _day(*found)

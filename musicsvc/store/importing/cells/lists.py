@@ -20,7 +20,7 @@ ANYWHERE = frozenset("&,/|\\")  # signs that divide wherever they stand; the oth
 TIMES = "\N{MULTIPLICATION SIGN}"
 ALIKE = (("feat.", "featuring", "feat", "ft.", "ft"), ("vs", "vs.", "versus"), ("with", "w/"), ("x", TIMES))
 SAME = {form: group for group in ALIKE for form in group}
-MARKS = ("&", ",", "/", "+", "x", "feat.", "with", "vs")  # what often stands between the names of several artists
+MARKS = ("&", ",", "/", "|", "+", "x", "feat.", "with", "vs")  # what often stands between the names of several artists
 # The joints are commas with a blank, without one, and semicolons. A comma between digits is part of a number.
 SPACED = re.compile(r"(?<!\\),\s")
 CLOSE = re.compile(r"(?<!\\),(?!\s)(?!(?<=[0-9],)[0-9])")

@@ -14,7 +14,7 @@ WHEEL = re.compile(r"(0?[1-9]|1[0-2])(?:([ABab])|([md]))")  # the circle of fift
 FIFTH, CAMELOT, OPEN, TO_MAJOR = 7, 8, 1, 3  # A minor is 8A and 1m, and its relative major is C
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
 YES = "true yes y t x ja j wahr oui sí si explicit explizit e 1 on vrai ✓ ✔"
-NO = "false no n f nein falsch non none clean cleaned edited 0 off faux ✗ ✘"
+NO = "false no n f nein falsch non none clean cleaned c edited 0 off faux ✗ ✘"
 FLAGS = dict.fromkeys(YES.split(), True) | dict.fromkeys(NO.split(), False)
 FLAGS |= dict.fromkeys(
     ("not explicit", "non-explicit", "notexplicit", "nicht explizit", "explicitcontentedited"), False
