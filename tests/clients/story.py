@@ -64,7 +64,6 @@ R = TypeVar("R")
 T = TypeVar("T")
 PASSWORD = "three romances for violin"
 NAME = "A story of two"
-TIMEOUT = httpx.Timeout(float(sys.argv[4]))  # a generated client has none by default
 
 
 class Page(Protocol[R]):
@@ -85,6 +84,7 @@ class App:
 
     root: str
     email: str
+    timeout: httpx.Timeout
     anonymous: Client = field(init=False)
     client: AuthenticatedClient = field(init=False)
     user_id: int = field(init=False)
@@ -92,7 +92,7 @@ class App:
     waited: float = 0
 
     def __post_init__(self) -> None:
-        self.anonymous = Client(self.root, timeout=TIMEOUT)
+        self.anonymous = Client(self.root, timeout=self.timeout)
 
     def wait(self, seconds: float) -> None:
         """Let time pass, by the clock of the demo."""
@@ -109,7 +109,7 @@ class App:
             if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
                 raise
             return False
-        self.client = AuthenticatedClient(self.root, token=user.access_token, timeout=TIMEOUT)
+        self.client = AuthenticatedClient(self.root, token=user.access_token, timeout=self.timeout)
         self.user_id = user.id
         return True
 
@@ -249,9 +249,9 @@ def export_plays(app: App) -> list[list[int]]:
     return [[row.track_id, row.plays_total] for row in export.data.rows if isinstance(row, TrackRow)]
 
 
-def tell(root: str, words: str, now: datetime) -> dict[str, Any]:
+def tell(root: str, words: str, now: datetime, timeout: httpx.Timeout) -> dict[str, Any]:
     """Let Ann and Ben build a playlist; return what they see."""
-    ann, ben = App(root, "demo@musicsvc.test"), App(root, "ben@example.test")
+    ann, ben = App(root, "demo@musicsvc.test", timeout), App(root, "ben@example.test", timeout)
     for app in (ann, ben):
         app.press(app.join)
     tracks = ann.press(lambda: find_tracks(ann, words))
@@ -275,4 +275,7 @@ def tell(root: str, words: str, now: datetime) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(tell(sys.argv[1], sys.argv[2], datetime.fromisoformat(sys.argv[3]))))
+    for line in sys.stdin:  # each asks for one story
+        root, words, now, seconds = json.loads(line)
+        timeout = httpx.Timeout(float(seconds))  # a generated client has none by default
+        print(json.dumps(tell(root, words, datetime.fromisoformat(now), timeout)), flush=True)

@@ -3,14 +3,14 @@ import createClient, { type Client } from "openapi-fetch";
 import { type Answer, Refused, send, settle, Unknown } from "./resilient.js";
 import type { components, paths } from "./schema.js";
 
-declare const process: { argv: string[] };
+declare const process: { stdin: { setEncoding(name: "utf8"): AsyncIterable<string> } };
 type Track = components["schemas"]["Track"];
 type Playlist = components["schemas"]["Playlist"];
 type Page<R> = { data: R[]; last_page: number };
 
 const password = "three romances for violin";
 const name = "A story of two";
-const [root, words, now, seconds] = process.argv.slice(2);
+let [root, words, now, seconds] = ["", "", "", ""]; // of the story that is told
 const fetchInTime = (request: Request) => fetch(request, { signal: AbortSignal.timeout(Number(seconds) * 1000) });
 
 /** The app of one person, on a device of its own. `refused`: what it has shown to the person. */
@@ -226,4 +226,7 @@ async function tell(ann: App, ben: App): Promise<object> {
   };
 }
 
-console.log(JSON.stringify(await tell(new App("demo@musicsvc.test"), new App("ben@example.test"))));
+for await (const line of process.stdin.setEncoding("utf8")) {
+  [root, words, now, seconds] = JSON.parse(line);
+  console.log(JSON.stringify(await tell(new App("demo@musicsvc.test"), new App("ben@example.test"))));
+}

@@ -1,9 +1,9 @@
 """Two people build a playlist with generated clients, which know nothing but the document, and survive each fault."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from musicsvc.server.routes.route import V1
 from tests.support.demo import NOW, Demo, running_demo
 from tests.support.generated_clients import CLIENTS, PYTHON, execute, generate_python, generate_typescript
+from tests.support.preloaded import given_environment
 
 pytestmark = [
     pytest.mark.slow,
@@ -64,16 +65,20 @@ PATIENCE = 60  # seconds; a busy machine is slow
 
 @dataclass(frozen=True)
 class Story:
-    """A program that uses a generated client. `language`: the suffix of its file."""
+    """A running program that uses a generated client, and tells one story for each line it gets.
+
+    `language`: the suffix of its file.
+    """
 
     language: str
-    folder: Path
-    command: tuple[str | Path, ...]
+    program: subprocess.Popen[str]
 
     def tell(self, demo: Demo, words: str = "maple", patience: int = PATIENCE) -> dict[str, Any]:
         """Let two people build a playlist; return what they have seen."""
-        arguments = (demo.root, words, NOW, str(patience))
-        told: dict[str, Any] = json.loads(execute(self.folder, *self.command, *arguments).stdout)
+        assert self.program.stdin is not None
+        assert self.program.stdout is not None
+        print(json.dumps([demo.root, words, NOW, str(patience)]), file=self.program.stdin, flush=True)
+        told: dict[str, Any] = json.loads(self.program.stdout.readline())
         told["plays"].sort()
         return told
 
@@ -103,8 +108,8 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 
 @pytest.fixture(scope="module", params=["py", "ts"])
-def story(request: pytest.FixtureRequest, demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Generate a client; check the types of the program that uses it."""
+def story(request: pytest.FixtureRequest, demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """Generate a client; check the types of the program that uses it, and run it."""
     language: str = request.param
     generate = {"py": generate_python, "ts": generate_typescript}[language]
     client = generate(demo.get("openapi.json").json, tmp_path_factory.mktemp(language))
@@ -114,7 +119,9 @@ def story(request: pytest.FixtureRequest, demo: Demo, tmp_path_factory: pytest.T
         if not MYPY.exists():
             pytest.skip("mypy is not installed beside openapi-python-client (tests/clients/install)")
         execute(client.folder, MYPY, "--strict", "--follow-imports=silent", "story.py")
-    return Story(language, client.folder, command)
+    pipe, environment = subprocess.PIPE, given_environment()
+    with subprocess.Popen(command, cwd=client.folder, env=environment, text=True, stdin=pipe, stdout=pipe) as program:
+        yield Story(language, program)
 
 
 def expected(demo: Demo, words: str = "maple") -> dict[str, Any]:
