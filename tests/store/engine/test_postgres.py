@@ -14,9 +14,10 @@ import pytest
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
+from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import current, lock_rows, run_many
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Tag
+from musicsvc.store.models import Secret, Tag
 from musicsvc.store.schema import history, schema
 from tests.support import upgrades
 from tests.support.postgres_locks import cut
@@ -200,6 +201,16 @@ def test_the_search_path_of_the_address_is_used(new_database: Callable[..., str]
         assert store.read(schema.problems).result() == []
     with pytest.raises(Failure, match="no tables yet"):
         opening.connect(url)
+
+
+def test_settings_of_the_server_change_neither_bytes_nor_the_isolation_of_migrations(store_url: str) -> None:
+    options = "-c standard_conforming_strings=off -c default_transaction_isolation=serializable"
+    value = bytes(range(256))
+    with opening.connect(f"{store_url}&options={quote(options)}") as store:
+        store.write(lambda: bulk.insert(Secret, ["name", "value"], [("bytes", value)])).result()
+        assert store.read(lambda: bytes(Secret.get(name="bytes").value)).result() == value
+        with schema.migrating(store.url) as database, database.atomic():
+            assert database.execute_sql("SHOW transaction_isolation").fetchone() == ("read committed",)
 
 
 def test_a_migration_waits_for_another_without_limit(new_database: Callable[..., str]) -> None:

@@ -184,12 +184,16 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
             raise Failure(f"{describe(self._url)} has the encoding {encoding}, not UTF8. {hint}")
         if connection.execute("SELECT pg_backend_pid()").fetchone() != (connection.info.backend_pid,):  # a pooler
             connection.prepare_threshold = None
+        if (
+            connection.info.parameter_status("standard_conforming_strings") != "on"
+        ):  # the driver would store other bytes
+            connection.execute("SET standard_conforming_strings = on")
         connection.cursor_factory = NotingCursor
         connection.server_cursor_factory = NotingServerCursor
 
     def begin(self, *_options: Any) -> None:
         """Begin a transaction of `atomic`, with the settings of all transactions. Migrations note their time in UTC."""
-        self.execute_sql(f"BEGIN; {transaction_settings()}; SET LOCAL timezone = 'UTC'")
+        self.execute_sql(f"{WRITE}; {transaction_settings()}; SET LOCAL timezone = 'UTC'")
 
     def close_all(self) -> None:
         """Close the connection of this thread and all that no thread uses."""
