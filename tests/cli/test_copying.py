@@ -122,6 +122,25 @@ def test_the_second_pass_copies_what_has_changed_since_the_first(
     opening.connect(f"sqlite:///{elsewhere}").close()
 
 
+@pytest.mark.only_on("postgres")
+@pytest.mark.slow
+def test_a_copy_during_which_a_command_has_written_is_not_complete(
+    source: str, elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy, "BATCH_ROWS", 1_000)
+    done: list[float] = []
+
+    def write_once(rows: float, _total: float) -> None:
+        if not done:
+            done.append(rows)
+            with opening.connect(source) as store:
+                store.write(change).result()
+
+    for complete in (False, True):
+        with copy.connect(source) as opened:
+            assert copy.copy(opened, f"sqlite:///{elsewhere}", on_progress=write_once).complete is complete
+
+
 def change() -> None:
     """Add, change and delete rows; two accounts swap values of a unique column, and an artist goes with its rows."""
     one, other = User.select().order_by(User.id).limit(2)

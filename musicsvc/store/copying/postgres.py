@@ -21,6 +21,7 @@ OTHERS = """
     WHERE datid = (SELECT oid FROM pg_database WHERE datname = current_database())
         AND usesysid IS NOT NULL AND leader_pid IS NULL AND pid <> pg_backend_pid()
 """
+WRITTEN = "SELECT sum(number) FROM table_version"  # grows with each write
 PATIENCE_SECONDS, PAUSE_SECONDS = 3.0, 0.1  # for the connections of a process that has just ended
 CONSTRAINTS = """
     SELECT 'ALTER TABLE ' || conrelid::regclass || ' DROP CONSTRAINT ' || quote_ident(conname),
@@ -45,6 +46,7 @@ class CopiedPostgresDatabase(CopiedDatabase):
     def __init__(self, url: str) -> None:
         """Connect. Raises Failure if the server does not accept it."""
         super().__init__(url)
+        self._copied: object = None  # what had been written when the snapshot began
         self.main = self.log = self._database = PostgresDatabase(url)
         with self.translated():
             self._database.execute_sql(PATIENT)
@@ -53,6 +55,7 @@ class CopiedPostgresDatabase(CopiedDatabase):
     def begin(self) -> None:
         with self.translated():
             self._database.execute_sql(SNAPSHOT)
+            self._copied = self._database.execute_sql(WRITTEN).fetchone()
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
@@ -63,7 +66,15 @@ class CopiedPostgresDatabase(CopiedDatabase):
 
     def has_company(self) -> bool:
         with self.translated(), bound(self._database):
-            return bool(fetch(OTHERS)[0][0])
+            return bool(fetch(OTHERS)[0][0]) or (self._copied is not None and self._written() != self._copied)
+
+    def _written(self) -> object:
+        """Return how much has been written by now, also by those that are gone: the snapshot does not show it."""
+        database = PostgresDatabase(self.url)
+        try:
+            return database.execute_sql(WRITTEN).fetchone()
+        finally:
+            database.close_all()
 
     def loosen(self) -> str:
         pairs = [*fetch(CONSTRAINTS), *fetch(TRIGGERS)]
