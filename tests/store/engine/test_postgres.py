@@ -239,6 +239,26 @@ def test_a_migration_waits_for_a_table_as_long_as_a_unit_does(store_url: str, tm
             other.rollback()
 
 
+def test_what_a_role_may_not_do_is_said_in_one_line(
+    store_url: str, new_database: Callable[..., str], admin: Any
+) -> None:
+    role = f"stranger_{admin.info.dbname}"
+    admin.execute(f'CREATE ROLE "{role}" LOGIN')
+    empty = new_database(migrated=False)
+    told = "The database is busy or cannot be used: permission denied for {}."
+    try:
+        for url, use, what in (
+            (empty, schema.upgrade, "schema public"),
+            (store_url, schema.upgrade, "table schema_migration"),
+            (store_url, opening.connect, "table schema_migration"),
+        ):
+            with pytest.raises(Failure) as refused:
+                use(url.replace("user=musicsvc", f"user={role}"))
+            assert refused.value.here == told.format(what)
+    finally:
+        admin.execute(f'DROP ROLE "{role}"')
+
+
 def test_a_database_that_cannot_store_every_text_is_refused(store_url: str, admin: Any) -> None:
     name = f"{admin.info.dbname}_ascii"
     admin.execute(f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'")

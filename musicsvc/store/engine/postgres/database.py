@@ -36,7 +36,8 @@ CONNECT_SECONDS = 6  # of all hosts of the address together
 TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 NAME = "musicsvc"  # of connections; those of version 0.1.0 have none
 ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
-FAULTS = (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)  # and what ends a session
+# Besides what ends a session.
+FAULTS = (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction, pg.InsufficientPrivilege)
 # Each table, with a table whose deletes change it.
 TABLES = """
     SELECT t.relname, parent.relname
@@ -227,5 +228,5 @@ def translate(error: BaseException) -> BaseException:
 
 
 def reason(error: BaseException) -> str:
-    """Return the error message in one line, without PostgreSQL's DETAIL section."""
-    return " ".join(str(error).partition("DETAIL:")[0].split()).rstrip(".")
+    """Return the error message in one line, without PostgreSQL's DETAIL section and without a part of the statement."""
+    return " ".join(str(error).partition("DETAIL:")[0].partition("\nLINE ")[0].split()).rstrip(".")
