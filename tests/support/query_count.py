@@ -46,3 +46,14 @@ def count_reads(statements: Iterable[Any]) -> int:
     """
     reads = [event.sql for event in statements if event.sql.lstrip().startswith(("SELECT", "WITH"))]
     return sum(not any(part in sql for part in OF_JOBS) for sql in reads)
+
+
+@contextmanager
+def statements() -> Iterator[list[Any]]:
+    """Record the statements of the `with` block, within a unit. Those that run once for each row are not recorded."""
+    found: list[Any] = []
+    current().query_hooks.append(found.append)
+    try:
+        yield found
+    finally:
+        current().query_hooks.remove(found.append)

@@ -17,7 +17,7 @@ from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import notices
-from musicsvc.store.engagement import engagement_days
+from musicsvc.store.engagement import comments, engagement_days
 from musicsvc.store.engine.sql import batches, compiled, lock_rows
 from musicsvc.store.models import (
     Album,
@@ -98,7 +98,7 @@ def remove_tracks(ids: Sequence[int]) -> None:
         _keep(some)
         engagement_days.forget(some)
         # A thread may be deeper than the 1,000 levels of SQLite's cascades.
-        Comment.update(parent=None).where(Comment.track.in_(some)).execute()
+        Comment.update(parent=None).where(Comment.track.in_(some), comments.IS_REPLY).execute()
         Track.delete().where(Track.id.in_(some)).execute()
         merged.forget(TRACK, some)
 

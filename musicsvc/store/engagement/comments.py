@@ -1,6 +1,6 @@
 """Create, list and delete comments on tracks. Sorting by the column `place` puts replies right after their comment."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any
@@ -12,12 +12,13 @@ from musicsvc.store.accounts.managing import managed_by
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import batches, lock_rows
+from musicsvc.store.engine.sql import batches, compiled, lock_rows
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 
 NONE = "There is no such comment."
 GAP = 1 << 40  # between neighbouring places, so that many comments fit between them
 LAST = 1 << 62
+IS_REPLY = Comment.parent.is_null(is_null=False)
 FEW = 64  # comments whose places are spread first where there is no room
 
 
@@ -107,9 +108,10 @@ def _threads(track_id: int, other: int) -> Any:
     query = Comment.select(Comment.id, Comment.track, Comment.place, root)
     each, first = query.where(Comment.track.in_((track_id, other))).alias("each"), Comment.alias("first")
     order = [first.position, first.created_at, first.id, each.c.place, each.c.id]
-    threads = first.select(each.c.id, fn.ROW_NUMBER().over(order_by=order).alias("number"))
+    threads = each.select_from(each.c.id, fn.ROW_NUMBER().over(order_by=order).alias("number"))
     same = (first.track == each.c.track_id) & (first.place == each.c.root) & first.parent.is_null()
-    return threads.join(each, on=same)
+    # Each comment has one, but of an inner join SQLite reads all comments that are no replies, of all tracks, first.
+    return threads.join(first, "LEFT JOIN", on=same)
 
 
 def _spread(numbered: Any, gap: int, start: int = 0, **values: Any) -> None:
@@ -149,7 +151,7 @@ def delete(comment: Comment) -> None:
     removed = (Comment.track == found.track) & Comment.place.between(start, found.place)
     if start < found.place:
         # A thread may be deeper than the 1,000 levels of SQLite's cascades.
-        Comment.update(parent=None).where(removed).execute()
+        Comment.update(parent=None).where(removed, IS_REPLY).execute()
     Comment.delete().where(removed).execute()
 
 
@@ -163,9 +165,19 @@ def delete_all(user_id: int) -> None:
     for some in batches(tracks):  # a statement for each track would take most of the time
         removed = _without_replies(some)
         # A thread may be deeper than the 1,000 levels of SQLite's cascades.
-        for query in (Comment.update(parent=None), Comment.delete()):
+        for query in (_make_roots, _delete):
             for ids in batches(removed):
-                query.where(Comment.id.in_(ids)).execute()
+                query(ids)
+
+
+@compiled
+def _make_roots(ids: Collection[int]) -> Any:
+    return Comment.update(parent=None).where(Comment.id.in_(ids), IS_REPLY)
+
+
+@compiled
+def _delete(ids: Collection[int]) -> Any:
+    return Comment.delete().where(Comment.id.in_(ids))
 
 
 def _without_replies(track_ids: Sequence[int]) -> list[int]:

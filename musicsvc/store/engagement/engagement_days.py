@@ -4,6 +4,7 @@ A like counts on the day on which it was given, until it is withdrawn: for the t
 for each account that manages one of these.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from musicsvc.store.models import Artist, EngagementDay, Track, TrackArtist, Tra
 LOCK = 0x4C494B45  # "LIKE"
 KEY: list[Any] = [EngagementDay.kind, EngagementDay.subject, EngagementDay.day]
 NUMBERS: list[Any] = [EngagementDay.likes, EngagementDay.reposts]
+ADDED = {field: field + EXCLUDED[field.name] for field in NUMBERS}
 
 
 class WrongDay(NamedTuple):
@@ -94,9 +96,38 @@ def _add(track_id: int, day: int, likes: int, reposts: int) -> Any:
     numbers = Cast(day, "integer"), Cast(likes, "bigint"), Cast(reposts, "bigint")
     # In one order, so that transactions do not wait for each other in a circle.
     rows = Select([of], [*key, *numbers]).where(of.c.track_id == track_id).order_by(*key)
-    return EngagementDay.insert_from(rows, KEY + NUMBERS).on_conflict(
-        conflict_target=KEY, update={field: field + EXCLUDED[field.name] for field in NUMBERS}
-    )
+    return EngagementDay.insert_from(rows, KEY + NUMBERS).on_conflict(conflict_target=KEY, update=ADDED)
+
+
+def subtract(given: Collection[tuple[int, int, int, int]]) -> None:
+    """Subtract from the counts what was given to many tracks: rows of track, day, likes and reposts.
+
+    The caller must hold the lock that the function `lock` acquires.
+    """
+    belong: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    sums: defaultdict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0, 0])
+    for some in sql.batches(sorted({track for track, *_ in given})):
+        for kind, subject, track in _subjects_of(some):
+            belong[track].append((kind, subject))
+    for track, day, likes, reposts in given:
+        for kind, subject in belong[track]:
+            numbers = sums[kind, subject, day]
+            numbers[0] -= likes
+            numbers[1] -= reposts
+    _add_row.many([(*key, *numbers) for key, numbers in sorted(sums.items())])
+
+
+@compiled
+def _subjects_of(tracks: Collection[int]) -> Any:
+    of = subjects().alias("of")
+    return Select([of], [of.c.kind, of.c.subject, of.c.track_id]).where(of.c.track_id.in_(tracks))
+
+
+@compiled
+def _add_row(*row: int) -> Any:
+    """Add likes and reposts to a day of a subject: kind, subject, day, likes, reposts."""
+    new = EngagementDay.insert(dict(zip(KEY + NUMBERS, row, strict=True)))
+    return new.on_conflict(conflict_target=KEY, update=ADDED)
 
 
 def forget(tracks: Collection[int]) -> None:
@@ -105,8 +136,8 @@ def forget(tracks: Collection[int]) -> None:
     The caller must hold the lock that the function `lock` acquires.
     """
     of_tracks = (EngagementDay.kind == 1) & EngagementDay.subject.in_(tracks)
-    for each in list(EngagementDay.select().where(of_tracks)):
-        add(each.subject, each.day * DAY, likes=-each.likes, reposts=-each.reposts)
+    days = EngagementDay.select(EngagementDay.subject, EngagementDay.day, *NUMBERS).where(of_tracks)
+    subtract([*days.tuples().iterator()])
     EngagementDay.delete().where(of_tracks).execute()
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from musicsvc.clock import DAY
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.sql import compiled
@@ -33,8 +34,10 @@ def remove(kind: Kind, track_id: int, *, actor: Identity) -> None:
 def remove_all(user_id: int) -> None:
     """Remove all likes and reposts of an account. The caller must hold the lock `engagement_days.lock`."""
     for kind in (LIKE, REPOST):
-        for track_id, given_at in sorted(_delete_all(user_id, kind=kind)):
-            _add(kind, track_id, given_at, -1)
+        given = sorted(_delete_all(user_id, kind=kind))
+        with counting():
+            _uncount.many([(track_id,) for track_id, _ in given], kind=kind)
+        engagement_days.subtract([(track_id, at // DAY, kind is LIKE, kind is REPOST) for track_id, at in given])
 
 
 def _add(kind: Kind, track_id: int, given_at: int, change: int) -> None:
@@ -62,3 +65,9 @@ def _delete_all(user_id: int, *, kind: Kind) -> Any:
 def _count(track_id: int, change: int, *, kind: Kind) -> Any:
     """Add `change` to the track's number of likes or reposts, in one SQL statement to allow concurrent changes."""
     return Track.update({COUNTS[kind]: COUNTS[kind] + change}).where(Track.id == track_id).returning(Track.id)
+
+
+@compiled
+def _uncount(track_id: int, *, kind: Kind) -> Any:
+    """Subtract one, without returning a row: SQLite's driver runs such a statement only for the rows that are read."""
+    return Track.update({COUNTS[kind]: COUNTS[kind] - 1}).where(Track.id == track_id)

@@ -300,10 +300,10 @@ class Compiled(Generic[P]):
         cursor = current().execute_sql(statement.sql, statement.fill(arguments))
         return cursor.fetchall() if statement.returns_rows else []
 
-    def many(self, rows: Sequence[Sequence[Any]]) -> None:
+    def many(self, rows: Sequence[Sequence[Any]], **constants: Any) -> None:
         """Run the query once for each row of arguments."""
         if rows:
-            statement = self._statement(rows[0], {})
+            statement = self._statement(rows[0], constants)
             current().cursor().executemany(statement.sql, [statement.fill(row) for row in rows])
 
     def _statement(self, arguments: Sequence[Any], constants: Mapping[str, Any]) -> "Statement":

@@ -24,6 +24,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
 from tests.support.bounds import Bounds
 from tests.support.examples import examples
+from tests.support.query_count import statements
 from tests.support.rolled_back import rolled_back
 
 MANY = 10_000
@@ -182,19 +183,33 @@ def test_comments_of_a_deleted_account_cost_no_statement_for_each_track(
         return int(kept.id)
 
     def delete() -> int:
-        statements: list[object] = []
-        current().query_hooks.append(statements.append)
-        try:
+        with statements() as found:
             comments.delete_all(ann.user_id)
-        finally:
-            current().query_hooks.remove(statements.append)
-        return len(statements)
+        return len(found)
 
     kept = store.write(comment).result()
     assert 0 < store.write(delete).result() < 10
     assert [row.depth for row in store.read(lambda: _rows(track)).result()] == [0, 1, 2]
     assert store.read(lambda: Comment.select().count()).result() == 3
     assert store.read(lambda: Comment.get_by_id(kept).content).result() == "a reply"
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_merge_reads_no_comments_of_other_tracks(store: Store, thread: tuple[int, Identity]) -> None:
+    track, ann = thread
+
+    def merge() -> list[str]:
+        target = int(Track.create(name="Air", duration=1, created_at=0).id)
+        comments.create(track, "x", now=0, actor=ann)
+        with statements() as found:
+            comments.move(track, target)
+        (update,) = [each for each in found if each.sql.startswith("UPDATE")]
+        plan = current().execute_sql(f"EXPLAIN QUERY PLAN {update.sql}", update.params).fetchall()
+        return [row[3] for row in plan if row[3].startswith("SEARCH")]
+
+    searches = store.write(merge).result()
+    assert len(searches) == 3
+    assert not any("AUTOMATIC" in each or "parent_id" in each for each in searches), searches
 
 
 def _create(track: int, ann: Identity, parent: int | None = None, **more: Any) -> Callable[[], int]:

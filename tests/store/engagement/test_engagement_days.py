@@ -6,14 +6,20 @@ from functools import partial
 import pytest
 
 from musicsvc.clock import DAY
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from tests.conftest import NOW
 from tests.support.postgres_locks import require_wait
+from tests.support.query_count import statements
 from tests.support.reported_plays import account, world
 
 FANS = 5
+WRONG_COUNTERS = """
+    SELECT id FROM track WHERE likes_count <> (SELECT count(*) FROM track_like l WHERE l.track_id = track.id)
+    OR reposts_count <> (SELECT count(*) FROM track_repost r WHERE r.track_id = track.id)
+"""
 
 
 def stored() -> dict[tuple[int, int, int], tuple[int, int]]:
@@ -52,6 +58,11 @@ def test_every_day_has_the_likes_and_reposts_that_were_given_on_it_and_stand(sto
         else:
             likes.remove(kind, track, actor=fan)
 
+    def react_to_all(fan: Identity) -> None:
+        for kind in (likes.LIKE, likes.REPOST):
+            for track in (1, 2, 3):
+                likes.add(kind, track, now=NOW - track * DAY, actor=fan)
+
     for _ in range(80):
         store.write(react).result()
         assert store.read(lambda: (stored(), engagement_days.wrong())).result() == (
@@ -59,6 +70,21 @@ def test_every_day_has_the_likes_and_reposts_that_were_given_on_it_and_stand(sto
             [],
         )
     assert len(store.read(stored).result()) > 9
+
+    def remove_all(fan: Identity) -> int:
+        with statements() as found:
+            likes.remove_all(fan.user_id)
+        return len(found)
+
+    for fan in fans:
+        store.write(partial(react_to_all, fan)).result()
+        assert 0 < store.write(partial(remove_all, fan)).result() < 6, "a statement for each like"
+        assert store.read(lambda: (stored(), engagement_days.wrong(), fetch(WRONG_COUNTERS))).result() == (
+            store.read(expected).result(),
+            [],
+            [],
+        )
+    assert not store.read(stored).result()
 
 
 @pytest.mark.only_on("postgres")

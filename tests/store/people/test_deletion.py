@@ -28,6 +28,7 @@ from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import blocks
 from tests.conftest import NOW
+from tests.store.engagement.test_engagement_days import WRONG_COUNTERS
 from tests.support.examples import examples
 from tests.support.import_files import import_file
 from tests.support.reported_plays import account, figures, report, world
@@ -36,11 +37,6 @@ from tests.support.undoing import LABEL, OPTIONS, require_sound
 STEPS = some.lists(some.tuples(some.integers(0, 8), some.integers(0, 10_000)), min_size=4, max_size=24)
 DELETE, ERASE, ROLL_UP, LIKE, COMMENT = range(5)  # numbers of steps; those above are plays
 
-
-WRONG_COUNTERS = """
-    SELECT id FROM track WHERE likes_count <> (SELECT count(*) FROM track_like l WHERE l.track_id = track.id)
-    OR reposts_count <> (SELECT count(*) FROM track_repost r WHERE r.track_id = track.id)
-"""
 
 WITHOUT_AUTHOR = "SELECT id FROM comment WHERE user_id IS NULL AND NOT deleted"
 

@@ -18,7 +18,7 @@ from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, ingest, periods, reattribution, retention, verify
-from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
+from musicsvc.store.plays.rollups import blocks, counts, listeners, recount, withdrawal
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from musicsvc.store.plays.verify import compare_totals
@@ -28,7 +28,8 @@ from tests.support import play_counts
 from tests.support.import_files import import_file
 from tests.support.play_counts import roll_up
 from tests.support.postgres_locks import require_wait
-from tests.support.reported_plays import account
+from tests.support.query_count import statements
+from tests.support.reported_plays import account, world
 
 ROWS = [
     {"external_id": "a", "track": "First", "artist": "Ann", "album": "One"},
@@ -232,3 +233,14 @@ def test_a_change_of_play_counts_waits_for_others(store: Store, reporter: Identi
 @pytest.mark.usefixtures("reporter")
 def test_a_move_waits_for_likes_and_reposts(store: Store) -> None:
     require_wait(store, engagement_days.lock, rebuild)
+
+
+def test_the_tracks_of_an_artist_are_found_once_for_all_days(store: Store) -> None:
+    store.write(world).result()
+
+    def renew() -> int:
+        with statements() as found:
+            recount.renew({counts.key(counts.DAY, day, kind, 1) for day in range(40) for kind in (ALBUM, ARTIST)})
+        return sum("members.track_id" in each.sql for each in found)
+
+    assert store.write(renew).result() == 2

@@ -5,7 +5,8 @@ plays are deleted), and blocks from days.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from musicsvc.store.engine import sql
@@ -28,7 +29,15 @@ OF_TRACKS = f"p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id = chosen.val
 DAYS_AT_ONCE = 8  # of which the rows of all tracks of an account are in memory
 
 
-def recount(level: int, keys: Collection[int]) -> dict[int, Counts]:
+Members = Callable[[int, frozenset[int]], list[int]]
+
+
+def members(kind: int, ids: frozenset[int]) -> list[int]:
+    """Return the tracks of these albums, artists or accounts (`kind`), ascending."""
+    return sorted(subjects.tracks_of(kind, ids))
+
+
+def recount(level: int, keys: Collection[int], members: Members = members) -> dict[int, Counts]:
     """Count the rows with these keys of one level again, from the level below. Rows without plays are absent.
 
     The keys of tracks on days must be of days whose single plays are kept.
@@ -38,20 +47,22 @@ def recount(level: int, keys: Collection[int]) -> dict[int, Counts]:
     found: dict[int, Counts] = {}
     for kind in NOUNS:
         if some := {key for key in keys if key >> counts.ID_BITS & counts.LAST_KIND == kind}:
-            found |= _days_of_tracks(some) if kind == TRACK else _days_of_others(kind, some)
+            found |= _days_of_tracks(some) if kind == TRACK else _days_of_others(kind, some, members)
     return found
 
 
 def renew(keys: Collection[int]) -> None:
     """Count these rows of days again, then the blocks that contain them. Days of tracks come before those of others."""
-    for some in sql.batches(sorted(keys), DAYS_AT_ONCE):
-        renew_days(some)
+    # One subject after the other, whose tracks are found once: of an account with many it takes most of the time.
+    once = lru_cache(maxsize=1)(members)
+    for some in sql.batches(sorted(keys, key=lambda key: (key & counts.REST, key)), DAYS_AT_ONCE):
+        renew_days(some, once)
     renew_blocks(keys)
 
 
-def renew_days(keys: Collection[int]) -> int:
+def renew_days(keys: Collection[int], members: Members = members) -> int:
     """Count these rows of days again. Return the number of their plays."""
-    found = recount(DAY, keys)
+    found = recount(DAY, keys, members)
     counts.replace(keys, found)
     return sum(plays for plays, *_ in found.values())
 
@@ -90,9 +101,9 @@ def _days_of_tracks(keys: Collection[int]) -> dict[int, Counts]:
     return {key: found[key] for key in keys & found.keys()}
 
 
-def _days_of_others(kind: int, keys: Collection[int]) -> dict[int, Counts]:
+def _days_of_others(kind: int, keys: Collection[int], members: Members) -> dict[int, Counts]:
     """Count days of albums, artists or accounts (`kind`) from those of their tracks."""
-    tracks = sorted(subjects.tracks_of(kind, {key & counts.LAST_ID for key in keys}))
+    tracks = members(kind, frozenset(key & counts.LAST_ID for key in keys))
     if not tracks:
         return {}
     rows, values = counts.dense_rows({key - (key & counts.REST) for key in keys}, TRACK, tracks)
