@@ -85,6 +85,16 @@ def test_the_advice_of_a_message_helps(run: Run, tmp_path: Path, name: str) -> N
     assert "1 row read, 0 of them refused." in run(*line, *options.split()).stderr
 
 
+def test_a_row_of_names_above_a_file_without_one_helps(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("Ann Example,Air,3:45\n")
+    told = run("import", "catalog", str(file), expect=1).stderr
+    assert "No column has the track." in told
+    assert "If the first row has data, put a row of names above it." in " ".join(told.split())
+    file.write_text(f"artist,track,duration\n{file.read_text()}")
+    assert "1 row read, 0 of them refused." in run("import", "catalog", str(file)).stderr
+
+
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize("file", ["endsong_0.json", "rockbox.scrobbler.log"])
 def test_a_listening_history_that_is_no_catalog_is_named_as_one(tmp_path: Path, file: str) -> None:

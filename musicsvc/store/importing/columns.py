@@ -284,8 +284,8 @@ class Columns:
             for each in (each for each in self.unread.values() if each.field == missing[0]):
                 fault = f"{each.field} {each.reason}; line {each.line} has {each.example}"
                 raise Failure(f"The column {cut(each.column)!r} cannot be read: {fault}.")
-            also = required[missing[0]]
-            remedy = f"Name one with --map COLUMN={missing[0]}{also}. {listed}"
+            unnamed = "" if found else " If the first row has data, put a row of names above it."
+            remedy = f"Name one with --map COLUMN={missing[0]}{required[missing[0]]}.{unnamed} {listed}"
             raise UnclearError(f"No column has the {missing[0]}.", remedy)
 
     def field(self, column: str) -> str | None:

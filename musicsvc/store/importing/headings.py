@@ -53,6 +53,8 @@ COUNTS = {
 }
 # Columns with ids that are ours, not those of another service, in our own exports of figures.
 OWN_IDS = {"trackid", "albumid"}
+DISCOGS = {"artist", "title", "label", "format", "releaseid"}  # of its collections, wantlists and inventories
+VERSIONS = {"version", "mix", "mixname", "mixversion", "remix", "trackversion", "assetversion", "fassung"}
 DAILY = {"date", "trackid", "track", "artists", "plays", "listeners"}  # of our exports of the plays of each day
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -108,8 +110,10 @@ def without_own_ids(columns: Sequence[str], fields: Collection[str]) -> tuple[bo
 
 
 def require_tracks(columns: Sequence[str]) -> None:
-    """Raise Failure for the columns of an export of this service in which a row is no track."""
+    """Raise Failure for the columns of an export of this service, or of Discogs, in which a row is no track."""
     found = {*map(key, columns)}
+    if found >= DISCOGS and found.isdisjoint({TITLED, "album"}):
+        raise Failure("The rows of the file are releases of Discogs. Import a table of their tracks instead.")
     if found >= DAILY or (without_own_ids(columns, ())[0] and TITLED not in found):
         raise Failure(
             "The file is an export of albums, artists or daily plays, which cannot be imported."

@@ -429,6 +429,7 @@ def test_a_table_whose_columns_are_told_is_taken_for_a_table(tmp_path: Path) -> 
     ("name", "content", "form", "message"),
     [
         ("a.json", {"lovedtracks": {"track": []}}, None, "lists loved tracks"),
+        ("playback.log", f"# log\n{AT}:200:225:/Ann/Rag.mp3\n", None, "is a playback log of Rockbox"),
         ("watch-history.html", "<html><head>", None, "choose JSON as its format in Google Takeout"),
         ("a.json", "[{", "spotify", "is not valid JSON"),
         ("a.json", {}, "spotify", "not a Spotify streaming history"),

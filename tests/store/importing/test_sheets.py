@@ -23,6 +23,7 @@ from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from tests.support.catalog_import import counts
 from tests.support.import_files import import_file
+from tests.support.refused_rows import reasons
 
 pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
 
@@ -300,6 +301,34 @@ def test_sold_albums_and_goods_are_no_tracks(store: Store, tmp_path: Path, text:
     done = import_file(store, file, Catalog(ImportOptions()))
     assert store.read(lambda: [each.name for each in Track.select().order_by(Track.id)]).result() == names
     assert (done.refused, done.notes["no_song"]) == ([], done.rows - len(names))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Title,Version,Artist\nRag,Live,Ann\nRag,Edit,Ann\nRag,Live,Ann", [("Edit", 3)]),
+        ("Title,Mix Name,Artist,ISRC\nRag,Live,Ann,GBAYE6800011\nRag,Edit,Ann,GBAYE6800012", []),
+    ],
+)
+def test_versions_that_become_one_track_are_told(
+    store: Store, tmp_path: Path, text: str, told: list[tuple[str, int]]
+) -> None:
+    file = tmp_path / "versions.csv"
+    file.write_text(text)
+    done = import_file(store, file, Catalog(ImportOptions()))
+    assert [(each.example, each.line) for each in done.left_out.values()] == told
+    assert done.objections == ["1 cell left out"] * len(told)
+
+
+def test_the_artist_of_an_album_is_that_of_its_rows_without_one(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "release.csv"
+    file.write_text("Title,Artist,Featuring,Album,Album Artist\nRag,,Bea,Two,Ann\nAir,,,Hits,Various Artists")
+    done = import_file(store, file, Catalog(ImportOptions()))
+    assert (newest(store)["artists"], reasons(done)) == (("Ann", "Bea"), [(3, "artist is missing")])
+
+
+def newest(store: Store) -> dict[str, Any]:
+    return store.read(newest_track).result()
 
 
 def newest_track() -> dict[str, Any]:

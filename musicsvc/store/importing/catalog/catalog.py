@@ -46,6 +46,8 @@ class Catalog(Kind[CatalogRow]):
         """Raise Failure for a name of an artist that no row could have, and as all imports do."""
         super().__init__(options)
         self._names: dict[str, dict[str, int]] = {}  # of albums, with their first lines, by UPC
+        self._version: str | None = None  # the unused column of versions, or empty
+        self._versions: dict[tuple[object, ...], str] = {}  # by what tracks without ids are found by
         self._artist = None if options.artist is None else options.artist.strip()
         if self._artist is not None:
             if not 1 <= len(self._artist) <= LONGEST_NAME:
@@ -63,7 +65,10 @@ class Catalog(Kind[CatalogRow]):
             return rows.DELETED
         if (cells.values.get("item_type") or "").casefold() in rows.SOLD:
             return rows.NO_SONG
+        if self._artist is None and rows.is_total(cells):
+            return rows.TOTAL
         row = rows.parse(record.line, cells, self._artist)
+        self._compare_versions(record, row, cells)
         if (
             self.columns.of_export and 0 < len(row.album_artists) < MOST_ALBUM_ARTISTS
         ):  # all: none of the row is another
@@ -71,6 +76,16 @@ class Catalog(Kind[CatalogRow]):
         if row.upc is not None:
             self._names.setdefault(row.upc, {}).setdefault(name_key(row.album or ""), row.line)
         return row
+
+    def _compare_versions(self, record: Record, row: CatalogRow, cells: Cells) -> None:
+        """Say of a row without ids that it has another version than the earlier row that it repeats."""
+        if self._version is None:
+            unused = (column for column in record.values if self.columns.field(column) is None)
+            self._version = next((each for each in unused if headings.key(each) in headings.VERSIONS), "")
+        if self._version and row.external_id is None and row.isrc is None:
+            version = str(record.values.get(self._version) or "").strip()
+            if self._versions.setdefault((row.artists, row.name, row.album), version) != version:
+                cells.leave_out("track", rows.OTHER_VERSION, version or row.name)
 
     def shared_upcs(self) -> list[SharedUpc]:
         found = {upc: (*lines.values(),) for upc, lines in self._names.items() if len(lines) > 1}

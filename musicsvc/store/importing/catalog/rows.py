@@ -23,8 +23,11 @@ MOST_TAGS = 20
 TOO_MANY_TAGS = f"of a track are at most {MOST_TAGS}"
 
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
-DELETED, NO_SONG = "deleted", "no_song"  # notes in place of a row
+DELETED, NO_SONG, TOTAL = "deleted", "no_song", "total"  # notes in place of a row
+TOTALS = {"total", "totals", "grand total", "subtotal", "gesamt", "gesamtsumme", "summe"}  # below reports of sales
+VARIOUS = {"various artists", "various", "va", "v.a.", "diverse", "verschiedene interpreten"}  # no artist
 SOLD = {"album", "package", "bundle", "merch", "subscription"}  # besides tracks, in reports of DistroKid and Bandcamp
+OTHER_VERSION = "has another version than the earlier row that it repeats; write the version into the name"
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
 LATER = ("playlist", "playlist_external_id")
 IDENTIFYING = ("external_id", "track", "artist", "album", "album_external_id", "album_artist")
@@ -136,7 +139,8 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
             of_track.setdefault("scale", key.scale)
     of_album = {field: of_track[field] for field in OF_BOTH if field in of_track}
     of_album |= {field: value for field, name in CELLS_OF_ALBUM if (value := read(name)) is not None}
-    artists, first = artists_of(cells, artist), read("album_artist") or ()
+    first = read("album_artist") or ()
+    artists = artists_of(cells, artist) or _of_album(cells, first, notes)
     genres = _genres(given, cells) if (given := read("genre")) else {}
     names = read("track") or "", artists, read("external_id"), album, album_id, first
     code = of_album.get("upc") if album and not album_id else None
@@ -154,9 +158,23 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     return found
 
 
-def artists_of(cells: Cells, artist: str | None = None) -> tuple[str, ...]:
-    """Return the artists of a row: the main ones (`artist` if it names none), then the featured ones."""
-    main: tuple[str, ...] = cells.values.get("artist") or ((artist,) if artist else ())
+def _of_album(cells: Cells, first: tuple[str, ...], notes: list[str]) -> tuple[str, ...]:
+    """Return the artists of a row that names none, but the artists of its album, and note it."""
+    if not first or "artist" in cells.faults or not VARIOUS.isdisjoint(map(str.casefold, first)):
+        return ()
+    notes.append("artist_of_album")
+    return artists_of(cells, *first)
+
+
+def is_total(cells: Cells) -> bool:
+    """Return True for a row that has a word for a total in place of its track or artist, and not the other."""
+    track, artists = cells.values.get("track") or "", cells.values.get("artist") or ()
+    return not (track and artists) and (track or "".join(artists)).rstrip(":").casefold() in TOTALS
+
+
+def artists_of(cells: Cells, *others: str | None) -> tuple[str, ...]:
+    """Return the artists of a row: the main ones (`others` if it names none), then the featured ones."""
+    main: tuple[str, ...] = cells.values.get("artist") or (*filter(None, others),)
     featured = cells.values.get("featured_artist")
     return tuple(dict.fromkeys((*main, *featured))) if main and featured else main
 

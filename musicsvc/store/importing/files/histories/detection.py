@@ -11,16 +11,24 @@ from musicsvc.store.importing.files.histories.known import FORMATS
 from musicsvc.store.importing.files.histories.logs import COMMENTS
 
 HEAD = 65_536  # bytes
+PLAYBACK = (
+    "is a playback log of Rockbox, which has files in place of artists and titles."
+    " Make a .scrobbler.log of it with Rockbox's plugin for Last.fm, and import that."
+)
 LOVED = "lists loved tracks without the times of plays. Import the listening history instead."
 
 
 def history_of(path: Path) -> str | None:
-    """Return the format of a listening history, or None for a plain table. Raises Failure for a loved-tracks export."""
+    """Return the format of a listening history, or None for a plain table. Raises Failure for what has no plays."""
     head = formats.decoded(formats.head_of(path, HEAD)[0]).lstrip()
     if head[:1] in {"[", "{"}:
         return _json(head, path)
+    lines = head.splitlines()
+    first = next((line for line in lines if line and not line.startswith(COMMENTS)), "")
+    if [part.isdigit() for part in first.split(":", 3)] == [True, True, True, False]:
+        raise Failure(f"{path} {PLAYBACK}")
     headings = (name for name, each in FORMATS.items() if each.heading and head.startswith(each.heading))
-    return next(headings, None) or _table(head.splitlines())
+    return next(headings, None) or _table(lines)
 
 
 def _json(head: str, path: Path) -> str | None:
