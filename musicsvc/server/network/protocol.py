@@ -252,8 +252,11 @@ class HttpConnection(RequestHandler):
         self, request: BaseRequest, resp: StreamResponse, start_time: float | None
     ) -> tuple[StreamResponse, bool]:
         """Send the response, with `Connection: close` if it is the last response of the connection."""
-        if hdrs.TRANSFER_ENCODING in request.headers and not request.content.is_eof():
-            request.content.feed_eof()  # parsing small chunks would block the event loop for a second per MiB
+        # Parsing the rest in small chunks would block the event loop for a second per MiB, and a client that was not
+        # told to continue may leave its body out: its next request would be taken for the body (RFC 9110, 10.1.1).
+        unsure = hdrs.TRANSFER_ENCODING in request.headers or hdrs.EXPECT in request.headers
+        if unsure and not request.content.is_eof():
+            request.content.feed_eof()
             self._refused = self._final = True
         if self._final and self.in_flight == 1:
             resp.force_close()

@@ -68,7 +68,10 @@ async def test_a_client_that_asks_whether_to_go_on_is_told(member: Client) -> No
         await wire.send(SOUND)
         assert (await wire.answer()).status == 201
         await wire.send(head.replace(b"Bearer", b"Basic"))
-        assert (await wire.answer()).status == 401  # without a request for its body
+        refused = await wire.answer()
+        assert (refused.status, refused.headers["Connection"]) == (401, "close")  # without a request for its body
+        await wire.send(request("GET", ALBUMS))  # is not taken for the body
+        assert await wire.rest() == b""
 
 
 async def test_an_expectation_that_nobody_knows_is_ignored(member: Client) -> None:
