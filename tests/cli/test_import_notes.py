@@ -54,7 +54,7 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
         {"ids_differ": 1},
     ),
     "sales.csv": ("catalog", "item type,item name,artist\ntrack,Rag,Ann\nalbum,Two,Ann\n", {"no_song": 1}),
-    "report.csv": ("catalog", "artist,track,units\nAnn,Rag,3\nGrand Total:,,3\n", {"total": 1}),
+    "report.csv": ("catalog", "date,artist,track,units\n,Ann,Rag,3\n,Grand Total:,,3\nTotal,,,3\n", {"total": 2}),
     "blank.csv": ("catalog", "track,artist,album artist,album\nA,,Ann,X\nB,Bea,Ann,X\n", {"artist_of_album": 1}),
     "figures.csv": (
         "catalog",

@@ -23,7 +23,7 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "listener": "listener id, user, user name, user id, station, callsign, call sign, hörer, nutzer",
     "played_at": (
         "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp,"
-        " date played, playback start time, start time, started at, submission time, end time, entry date, date,"
+        " date played, playback start time, start time, started at, submission time, entry date, date,"
         " gespielt am, zeitpunkt, zeit, datum"
     ),
     "listened_ms": (

@@ -110,7 +110,7 @@ CASES: dict[str, tuple[str, object, Listed]] = {
     ),
     "spotify-account, likewise": (
         "streams.csv",
-        "endTime,artistName,trackName,msPlayed\n2024-05-01 10:03,Ann,Rag,180000\n2024-05-01 10:03,Ann,Rag,1000\n",
+        "endTime;artistName;trackName;msPlayed\n2024-05-01 10:03;Ann;Rag;180000\n2024-05-01 10:03;Ann;Rag;1000\n",
         [(2, "Ann", "Rag", None, "2024-05-01T10:00:00", 180_000), (3, "short")],
     ),
     "listenbrainz": (

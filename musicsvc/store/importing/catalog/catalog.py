@@ -65,7 +65,7 @@ class Catalog(Kind[CatalogRow]):
             return rows.DELETED
         if (cells.values.get("item_type") or "").casefold() in rows.SOLD:
             return rows.NO_SONG
-        if self._artist is None and rows.is_total(cells):
+        if self._artist is None and rows.is_total(record, cells):
             return rows.TOTAL
         row = rows.parse(record.line, cells, self._artist)
         self._compare_versions(record, row, cells)

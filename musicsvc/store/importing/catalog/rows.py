@@ -12,6 +12,7 @@ from musicsvc.store.importing.cells import codes, dates, durations, names, words
 from musicsvc.store.importing.cells.notations import Fit, Parse
 from musicsvc.store.importing.cells.numbers import place, whole
 from musicsvc.store.importing.columns import Cells, Field
+from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import RefusedError
 from musicsvc.store.importing.summary import LeftOutCell
 from musicsvc.wording import LONGEST_NAME, cut
@@ -166,10 +167,11 @@ def _of_album(cells: Cells, first: tuple[str, ...], notes: list[str]) -> tuple[s
     return artists_of(cells, *first)
 
 
-def is_total(cells: Cells) -> bool:
-    """Return True for a row that has a word for a total in place of its track or artist, and not the other."""
-    track, artists = cells.values.get("track") or "", cells.values.get("artist") or ()
-    return not (track and artists) and (track or "".join(artists)).rstrip(":").casefold() in TOTALS
+def is_total(record: Record, cells: Cells) -> bool:
+    """Return True for a row that lacks its track or artist, and has a word for a total."""
+    if cells.values.get("track") and cells.values.get("artist"):
+        return False
+    return any(isinstance(cell, str) and cell.strip(" :").casefold() in TOTALS for cell in record.values.values())
 
 
 def artists_of(cells: Cells, *others: str | None) -> tuple[str, ...]:

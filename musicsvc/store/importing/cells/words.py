@@ -15,10 +15,12 @@ FIFTH, CAMELOT, OPEN, TO_MAJOR = 7, 8, 1, 3  # A minor is 8A and 1m, and its rel
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
 YES = "true yes y t x ja j wahr oui sí si explicit explizit e 1 on vrai ✓ ✔"
 NO = "false no n f nein falsch non none clean cleaned c edited 0 off faux ✗ ✘"
-FLAGS = dict.fromkeys(YES.split(), True) | dict.fromkeys(NO.split(), False)
+FLAGS: dict[str, bool | None] = {**dict.fromkeys(YES.split(), True), **dict.fromkeys(NO.split(), False)}
+FLAGS |= dict.fromkeys(("explicit content", "explicit lyrics", "explicit version"), True)
 FLAGS |= dict.fromkeys(
-    ("not explicit", "non-explicit", "notexplicit", "nicht explizit", "explicitcontentedited"), False
+    ("not explicit", "non-explicit", "notexplicit", "nicht explizit", "explicitcontentedited", "clean version"), False
 )
+FLAGS |= dict.fromkeys(("noadviceavailable", "no advice available", "no_advice_available"), None)  # of DDEX
 T = TypeVar("T")
 
 
@@ -58,8 +60,8 @@ def key(value: Any) -> Key | None:
 
 
 @unless_blank
-def flag(value: Any) -> bool:
-    """Parse a truth value: a word of FLAGS, in any case."""
+def flag(value: Any) -> bool | None:
+    """Parse a truth value: a word of FLAGS, in any case. Returns None for a word that says nothing."""
     return _meaning(value, FLAGS, "true or false")
 
 
@@ -81,6 +83,7 @@ def _meaning(value: Any, words: Mapping[str, T], expected: str) -> T:
 FLAG_NOTATIONS = (
     Notation("yes", flag, " | ".join(f"{word} = true" for word in YES.split())),
     Notation("no", flag, " | ".join(f"{word} = false" for word in (*NO.split(), "not explicit", "nicht explizit"))),
+    Notation("unknown", flag, "NoAdviceAvailable = ", source="DDEX"),
 )
 KEY_NOTATIONS = (
     Notation(

@@ -42,9 +42,9 @@ def _json(head: str, path: Path) -> str | None:
 
 def _table(lines: Sequence[str]) -> str | None:
     commented = bool(lines) and lines[0].startswith(COMMENTS)
-    rows = {sign: _first_row(lines, sign) for sign in {each.separator for each in FORMATS.values()}}
+    rows = {sign: _first_row(lines, sign) for each in FORMATS.values() for sign in each.separators}
     for name, each in FORMATS.items():
-        if each.header(rows[each.separator]) and "played_at" not in rows[each.separator]:
+        if any(each.header(rows[sign]) and "played_at" not in rows[sign] for sign in each.separators):
             return name
     return "librefm" if commented else None
 

@@ -23,7 +23,7 @@ OLDEST = 1_033_430_400 * SECOND  # 1 October 2002
 class History(NamedTuple):
     """A format. `keys`: sets of keys, one of which a JSON file has at its beginning, which is one of the signs `first`.
 
-    `header`: whether a row is the first one of a table in this format, whose cells are divided by `separator`.
+    `header`: whether a row is the first one of a table in this format, its cells divided by one of the `separators`.
     `heading`: the beginning of a text file. `to_minute`: its times are cut to the minute.
     """
 
@@ -31,7 +31,7 @@ class History(NamedTuple):
     keys: tuple[str, ...] = ()
     first: str = "{"
     header: Callable[[Sequence[str]], bool] = lambda _: False
-    separator: str = ","
+    separators: str = ","
     heading: str | None = None
     to_minute: bool = False
 
@@ -47,7 +47,7 @@ def _json(entries: Callable[[Any], list[Any] | None], values: Values, what: str,
 
 
 def _csv(values: Values, header: Callable[[Sequence[str]], bool], separator: str = ",") -> History:
-    return History(lambda path: Converted(values, CsvReader(path)), header=header, separator=separator)
+    return History(lambda path: Converted(values, CsvReader(path)), header=header, separators=separator)
 
 
 def _also_csv(document: History, values: Values) -> History:
@@ -58,7 +58,7 @@ def _also_csv(document: History, values: Values) -> History:
         is_json = formats.decoded(formats.head_of(path)[0]).lstrip()[:1] in {"[", "{"}
         return document.open(path) if is_json else Converted(values, CsvReader(path))
 
-    return document._replace(open=either, header=lambda row: keys <= {*row})
+    return document._replace(open=either, header=lambda row: keys <= {*row}, separators=",;\t")
 
 
 SPOTIFY = "a Spotify streaming history: it must be a JSON array"
