@@ -104,6 +104,12 @@ COLUMNS = [
     ("Initial Key", ["8A", "11B", "01A", "4d"], "key", ["A", "A", "G#", "A"]),
     ("Initial Key", ["8A", "11B", "1m", "6"], "scale", ["Minor", "Major", "Minor", None]),
     ("Explicit", ["NotExplicit", "ExplicitContentEdited"], "explicit", [False, False]),
+    (
+        "Explicit",
+        ["Explicit Content", "Clean version", "NoAdviceAvailable", "c"],
+        "explicit",
+        [True, False, None, False],
+    ),
     ("BPM", ["119,6", "120,000"], "bpm", [120, 120]),
     ("UPC", ["0 724384 960650", "00036000291452"], "upc", ["0724384960650", "036000291452"]),
     ("UPC", ['="0724384960650"', '="036000291452"'], "upc", ["0724384960650", "036000291452"]),
