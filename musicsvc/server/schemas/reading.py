@@ -143,6 +143,7 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) 
             value = f"{values[known]},{value}"  # noqa: PLW2901 - joined
         elif known in values:
             errors[name] = "Must be given only once." if name == first else f"Must not be given together with {first}."
+            continue  # the first value is checked, under the name that it was sent with
         values[known] = value
     result, faults = check(schema, values, {"now": now})
     errors |= {sent.get(name, name): fault for name, fault in faults.items()}

@@ -78,13 +78,10 @@ async def _check_bounds(client: Client, path: str) -> None:
         faults |= {f"{name}={text}": {name} for text in [*NO_NUMBERS, "101"]}
         faults |= {f"{name}=2&{name}=2": {name}, f"{name}=0&page=0": {name, "page"}}
     faults |= {"page=1&page=1": {"page"}, "page=1&page=x": {"page"}}
+    faults |= {"perPage=2&per_page=2": {"per_page"}, "per_page=2&perPage=x": {"perPage"}}
     for query, names in faults.items():
         answer = await client.get(f"{path}?{query}")
         assert (answer.status, set(answer.json["errors"])) == (422, names), (path, query)
-    for query in ("perPage=2&per_page=2", "per_page=2&perPage=3"):
-        answer = await client.get(f"{path}?{query}")
-        assert answer.status == 422
-        assert set(answer.json["errors"]) & {"perPage", "per_page"}, (path, query)
 
 
 async def test_every_faulty_field_of_a_body_is_told_at_once(
