@@ -108,6 +108,11 @@ CASES: dict[str, tuple[str, object, Listed]] = {
             (6, "no_track"),
         ],
     ),
+    "spotify, an entry per line": (
+        "endsong.jsonl",
+        b"".join(orjson.dumps(each) + b"\n" for each in (stream(), stream(incognito_mode=True), {"ts": AT})),
+        [(1, *RAG), (2, "private"), (3, "the entry has no ms_played")],
+    ),
     "spotify-account, likewise": (
         "streams.csv",
         "endTime;artistName;trackName;msPlayed\n2024-05-01 10:03;Ann;Rag;180000\n2024-05-01 10:03;Ann;Rag;1000\n",
@@ -432,8 +437,6 @@ def test_a_table_whose_columns_are_told_is_taken_for_a_table(tmp_path: Path) -> 
         ("playback.log", f"# log\n{AT}:200:225:/Ann/Rag.mp3\n", None, "is a playback log of Rockbox"),
         ("watch-history.html", "<html><head>", None, "choose JSON as its format in Google Takeout"),
         ("a.json", "[{", "spotify", "is not valid JSON"),
-        ("a.json", {}, "spotify", "not a Spotify streaming history"),
-        ("a.json", {}, "spotify-account", "not a Spotify streaming history"),
         ("a.json", [], "maloja", "is not a Maloja export"),
         ("a.json", [7], "lastfm", "is not an export of the recent tracks"),
         ("a.json", 7, "listenbrainz", "is not a ListenBrainz export"),

@@ -135,7 +135,7 @@ def test_members_of_an_archive_are_read_by_their_ending(tmp_path: Path) -> None:
         found = [record.member for record in reader]
         assert found == sorted(names)
         assert reader.position == reader.size
-    with histories.open_file(file, "spotify") as reader, pytest.raises(Failure, match="Spotify streaming history"):
+    with histories.open_file(file, "maloja") as reader, pytest.raises(Failure, match="not a Maloja export"):
         list(reader)
     assert read(file, "listenbrainz") == read(file)
 

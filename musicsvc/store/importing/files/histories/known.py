@@ -51,14 +51,16 @@ def _csv(values: Values, header: Callable[[Sequence[str]], bool], separator: str
 
 
 def _also_csv(document: History, values: Values) -> History:
-    """Return a format of JSON whose files may also be tables with the keys as headings, as others convert them."""
+    """Return a format of JSON whose files may also have an entry per line, or be tables, as others convert them."""
     keys = {*document.keys[0].split()}
 
     def either(path: Path) -> Reader:
-        is_json = formats.decoded(formats.head_of(path)[0]).lstrip()[:1] in {"[", "{"}
-        return document.open(path) if is_json else Converted(values, CsvReader(path))
+        first = formats.decoded(formats.head_of(path)[0]).lstrip()[:1]
+        if first == "[":
+            return document.open(path)
+        return Converted(values, JsonLinesReader(path) if first == "{" else CsvReader(path))
 
-    return document._replace(open=either, header=lambda row: keys <= {*row}, separators=",;\t")
+    return document._replace(open=either, first="[{", header=lambda row: keys <= {*row}, separators=",;\t")
 
 
 SPOTIFY = "a Spotify streaming history: it must be a JSON array"
