@@ -141,6 +141,18 @@ def test_a_copy_during_which_a_command_has_written_is_not_complete(
             assert copy.copy(opened, f"sqlite:///{elsewhere}", on_progress=write_once).complete is complete
 
 
+@pytest.mark.only_on("postgres")
+def test_a_copy_touches_no_tables_of_other_programs(store_url: str) -> None:
+    with copy.connect(store_url) as opened, bound(opened.main):
+        run("CREATE TABLE other (id INTEGER PRIMARY KEY REFERENCES other)")
+        run("CREATE TRIGGER other AFTER INSERT ON other EXECUTE FUNCTION suppress_redundant_updates_trigger()")
+
+        suspended = opened.loosen()
+
+    assert "track_artist" in suspended
+    assert "other" not in suspended
+
+
 def change() -> None:
     """Add, change and delete rows; two accounts swap values of a unique column, and an artist goes with its rows."""
     one, other = User.select().order_by(User.id).limit(2)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from musicsvc.errors import Failure, MissingReference, Unavailable
 from musicsvc.store.copying.databases import CopiedDatabase
-from musicsvc.store.copying.tables import CopiedTable
+from musicsvc.store.copying.tables import CopiedTable, tables
 from musicsvc.store.engine.postgres import database as engine
 from musicsvc.store.engine.postgres.database import PostgresDatabase, reason, translate
 from musicsvc.store.engine.sql import bound, fetch, run
@@ -27,13 +27,14 @@ CONSTRAINTS = """
     SELECT 'ALTER TABLE ' || conrelid::regclass || ' DROP CONSTRAINT ' || quote_ident(conname),
         'ALTER TABLE ' || conrelid::regclass || ' ADD CONSTRAINT ' || quote_ident(conname) || ' '
             || pg_get_constraintdef(oid)
-    FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace ORDER BY oid
+    FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace
+        AND conrelid IN (SELECT oid FROM pg_class WHERE relname = ANY (?)) ORDER BY oid
 """
 TRIGGERS = """
     SELECT DISTINCT 'ALTER TABLE ' || tgrelid::regclass || ' DISABLE TRIGGER USER',
         'ALTER TABLE ' || tgrelid::regclass || ' ENABLE TRIGGER USER'
     FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid
-    WHERE NOT tgisinternal AND c.relnamespace = current_schema()::regnamespace
+    WHERE NOT tgisinternal AND c.relnamespace = current_schema()::regnamespace AND relname = ANY (?)
 """
 SEQUENCE = "pg_get_serial_sequence('{name}', 'id')"
 LAST_ID = "SELECT greatest(coalesce(pg_sequence_last_value({sequence}::regclass), 0), (SELECT max(id) FROM {name}))"
@@ -77,7 +78,8 @@ class CopiedPostgresDatabase(CopiedDatabase):
             database.close_all()
 
     def loosen(self) -> str:
-        pairs = [*fetch(CONSTRAINTS), *fetch(TRIGGERS)]
+        ours = [table.name for table in tables()]  # other programs may have tables beside them
+        pairs = [*fetch(CONSTRAINTS, ours), *fetch(TRIGGERS, ours)]
         for suspend, _ in pairs:
             run(suspend)
         return ";\n".join(restore for _, restore in pairs)
