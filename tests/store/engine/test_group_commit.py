@@ -16,6 +16,7 @@ from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
 from musicsvc.store.engine.sql import current, savepoint
 from musicsvc.store.engine.sqlite.files import BUSY_SECONDS, DiskFault
+from musicsvc.store.engine.sqlite.group_commit import PAUSE_SECONDS
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from musicsvc.store.schema import schema
@@ -219,6 +220,20 @@ def test_a_lock_held_too_long_is_unavailable_after_some_seconds_until_it_is_rele
         second.result(30)
 
     assert hasty.read(_tags).result() == {"theirs", "second"}
+
+
+def test_work_in_many_transactions_leaves_the_lock_to_other_processes_in_between(store: Store) -> None:
+    times: dict[str, list[float]] = {"BEGIN IMMEDIATE": [], "COMMIT": []}
+
+    def note(event: Any) -> None:
+        times.get(event.sql, []).append(time.monotonic())
+
+    store.write(current).result().query_hooks.append(note)
+    for _ in range(14):
+        store.write(lambda: time.sleep(0.05)).result(30)
+    begun, committed = times.values()
+    free = [after - before for before, after in zip(committed, begun[1:], strict=False)]
+    assert sum(each >= PAUSE_SECONDS for each in free) >= 2, free
 
 
 @pytest.mark.slow

@@ -26,6 +26,8 @@ from musicsvc.store.engine.tables import counting, noting
 
 GROUP = 128
 POLL_MILLISECONDS = 50
+# Between the transactions of long work others, who look for the lock every 25 ms, would hardly find it free.
+TURN_SECONDS, PAUSE_SECONDS = 0.25, 0.03
 ADVANCE = "INSERT INTO table_version VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET number = number + 1"
 
 
@@ -158,12 +160,18 @@ class GroupWriter:
 
     def _run(self) -> None:
         bind(self._database)
+        held = 0.0  # seconds of writing without a pause that no request has asked for
         while (first := self._queue.get()) is not None:
+            began = time.monotonic()
             jobs = [job for job in self._drain(first) if job.start()]
             try:
                 self._commit(jobs)
             except BaseException as error:  # noqa: BLE001 - if this thread ended, nothing would be written again
                 self._abandon(jobs, error)
+            held = 0.0 if any(job.loop for job in jobs) else held + time.monotonic() - began
+            if held > TURN_SECONDS:
+                time.sleep(PAUSE_SECONDS)
+                held = 0.0
         self._database.close_all()
 
     def _drain(self, first: Job) -> list[Job]:
