@@ -185,9 +185,8 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
             raise Failure(f"{describe(self._url)} has the encoding {encoding}, not UTF8. {hint}")
         if connection.execute("SELECT pg_backend_pid()").fetchone() != (connection.info.backend_pid,):  # a pooler
             connection.prepare_threshold = None
-        if (
-            connection.info.parameter_status("standard_conforming_strings") != "on"
-        ):  # the driver would store other bytes
+        # With it off, the driver would store other bytes.
+        if connection.info.parameter_status("standard_conforming_strings") != "on":
             connection.execute("SET standard_conforming_strings = on")
         connection.cursor_factory = NotingCursor
         connection.server_cursor_factory = NotingServerCursor
