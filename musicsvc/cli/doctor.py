@@ -45,7 +45,7 @@ def _findings(session: Session) -> Iterator[Finding]:
     try:
         settings = session.settings()
     except Failure as failure:
-        yield failed("settings", failure, "Correct the setting; musicsvc config show lists all settings.")
+        yield failed("settings", failure, "Correct what it names. After that, musicsvc config show lists all settings.")
         return
     yield from checks.check(settings, config.file_of(session.config), now=session.clock.now())
 

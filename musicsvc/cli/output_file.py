@@ -43,7 +43,9 @@ def open_output(out: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
         return
     if _is_database(out):
         raise Failure(f"{out} is a SQLite database and was left unchanged. Name another file to write.")
-    target = out.resolve() if out.is_symlink() else out  # /dev/stdout is one, too
+    target = Path(os.path.realpath(out)) if out.is_symlink() else out  # /dev/stdout is one, too
+    if target.is_symlink():
+        raise Failure(f"{out} is a link to itself. Name another file to write.")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:  # noqa: PTH123 - sets the mode

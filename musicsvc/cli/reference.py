@@ -26,15 +26,14 @@ def markdown() -> str:
     return "\n".join([HEAD, *(f"## {path}\n\n```text\n{text}\n```\n" for path, text in pages(command(), "musicsvc"))])
 
 
-def pages(below: TyperGroup | TyperCommand, path: str, parent: Any = None) -> Iterator[tuple[str, str]]:
-    """Yield the full name (`path`) and the help text of the command `below`, then those of each of its subcommands."""
-    name = path.rpartition(" ")[2]
+def pages(below: TyperGroup | TyperCommand, name: str, parent: Any = None) -> Iterator[tuple[str, str]]:
+    """Yield the full name and the help text of the command `below`, then those of each of its subcommands."""
     context = below.make_context(name, [], parent, resilient_parsing=True, terminal_width=WIDTH)
-    yield path, below.get_help(context)
+    yield context.command_path, below.get_help(context)
     if isinstance(below, TyperGroup):
         for part, inner in below.commands.items():
             if isinstance(inner, TyperGroup | TyperCommand) and not inner.hidden:
-                yield from pages(inner, f"{path} {part}", context)
+                yield from pages(inner, part, context)
 
 
 if __name__ == "__main__":

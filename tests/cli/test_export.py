@@ -212,3 +212,8 @@ def test_an_output_file_keeps_its_mode_and_a_link_to_it(run: Run, tmp_path: Path
     assert (link.is_symlink(), stat.S_IMODE(file.stat().st_mode)) == (True, 0o640)
     assert file.read_text("utf-8").startswith('"track_id"')
     assert run("export", "tracks", "-o", str(below), expect=1).stderr == f"Error: {below}: Not a directory.\n"
+    link.unlink()
+    link.symlink_to("link.csv")
+    told = run("export", "tracks", "-o", str(link), expect=1).stderr
+    assert told == f"Error: {link} is a link to itself. Name another file to write.\n"
+    assert link.is_symlink()
