@@ -152,6 +152,29 @@ def test_a_track_is_found_by_all_its_artists_its_name_and_its_album(
     assert reasons(summary) == [(5, f"{unknown}: 'T' by B"), (6, f"{unknown}: 't' by A")]
 
 
+def test_a_row_without_an_artist_has_that_of_its_album_as_in_a_catalog(store: Store, imported: Import) -> None:
+    air, both = track(store, "T", "A", external_id=None), track(store, "U", "A", "B", external_id=None)
+    first = {"playlist": "P", "track": "T", "album_artist": "A"}
+    faulty = {"album_artist": "x" * 256}
+    rows = [
+        first,
+        first | {"track": "U", "featured_artist": "B"},
+        first | {"album_artist": "Various Artists"},
+        first | faulty | {"artist": "A"},
+        row("P", "no") | faulty,
+        first | faulty,
+    ]
+    summary = imported(rows)
+    assert kept(store) == [("P", None, [air, both])]
+    assert (counts(summary), summary.notes["artist_of_album"]) == ((2, 0, 1, 3), 2)
+    assert [line for line, _ in reasons(summary)] == [3, 5, 6]
+    assert [reason.partition(":")[0] for _, reason in reasons(summary)] == [
+        "artist is missing",
+        "no track has this external_id; import the catalog first",
+        "artist is missing; album_artist must not be longer than 255 characters",
+    ]
+
+
 def test_the_managers_own_track_is_the_better_match_by_name(
     store: Store, imported: Import, people: dict[str, int]
 ) -> None:

@@ -141,7 +141,7 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     of_album = {field: of_track[field] for field in OF_BOTH if field in of_track}
     of_album |= {field: value for field, name in CELLS_OF_ALBUM if (value := read(name)) is not None}
     first = read("album_artist") or ()
-    artists = artists_of(cells, artist) or _of_album(cells, first, notes)
+    artists = artists_of(cells, artist) or artists_of_album(cells, notes)
     genres = _genres(given, cells) if (given := read("genre")) else {}
     names = read("track") or "", artists, read("external_id"), album, album_id, first
     code = of_album.get("upc") if album and not album_id else None
@@ -159,8 +159,9 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     return found
 
 
-def _of_album(cells: Cells, first: tuple[str, ...], notes: list[str]) -> tuple[str, ...]:
+def artists_of_album(cells: Cells, notes: list[str]) -> tuple[str, ...]:
     """Return the artists of a row that names none, but the artists of its album, and note it."""
+    first: tuple[str, ...] = cells.values.get("album_artist") or ()
     if not first or "artist" in cells.faults or not VARIOUS.isdisjoint(map(str.casefold, first)):
         return ()
     notes.append("artist_of_album")

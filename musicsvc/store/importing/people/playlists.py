@@ -1,5 +1,6 @@
 """`import playlists`: append the track of each row to a playlist."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,10 +24,11 @@ from musicsvc.store.playlists import playlists
 LONGEST_NAME = 250  # as in the API
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
 NO_TRACK = "no such track; import the catalog first"
+NAMING = ("track", "artist", "featured_artist", "album", "album_artist")  # of a track without external id
 FIELDS = {
     "playlist": Field(partial(names.name, longest=LONGEST_NAME), is_name=True),
     "playlist_external_id": Field(partial(codes.identifier, noun="playlist")),
-    **{name: rows.FIELDS[name] for name in ("external_id", "track", "artist", "featured_artist", "album")},
+    **{name: rows.FIELDS[name] for name in ("external_id", *NAMING)},
 }
 # Other columns of a catalog file are ignored.
 FIELDS |= {name: Field(lambda _: None, each.several) for name, each in rows.FIELDS.items() if name not in FIELDS}
@@ -40,6 +42,7 @@ class EntryRow(NamedTuple):
     external_id: str | None  # of the playlist
     name: str
     mention: TrackMention
+    notes: Sequence[str]  # keys of summary.NOTES
 
 
 class PlaylistRef(NamedTuple):
@@ -95,10 +98,11 @@ class Playlists(Kind[EntryRow]):
         """Validate a row. Raises RefusedError with the reasons of all faults."""
         name = cells.values.get("playlist")
         cells.refuse("playlist", "is missing", when=name is None)
-        mention = _mention(cells)
+        notes: list[str] = []
+        mention = _mention(cells, notes)
         if cells.faults:
             raise RefusedError(cells.reasons(FIELDS))
-        return EntryRow(record.line, cells.values.get("playlist_external_id"), name or "", mention)
+        return EntryRow(record.line, cells.values.get("playlist_external_id"), name or "", mention, notes)
 
     def write(self, batch: Sequence[EntryRow], scope: Scope) -> Outcome:
         owner = scope.user or 0
@@ -122,7 +126,8 @@ class Playlists(Kind[EntryRow]):
             "entries": Counts(new=len(new), repeated=len(pairs) - len(new)),
             "playlists": Counts(new=len(created), changed=len(changed), repeated=repeated),
         }
-        return Outcome(counts, refused, remember=lambda: self._counted.update(created, changed))
+        notes = Counter(note for row, _ in found for note in row.notes)
+        return Outcome(counts, refused, notes, remember=lambda: self._counted.update(created, changed))
 
     def _create(self, row: EntryRow, scope: Scope) -> PlaylistRef:
         owner, public = scope.user or 0, self.options.public
@@ -133,15 +138,17 @@ class Playlists(Kind[EntryRow]):
         return PlaylistRef(created, row.external_id, row.name)
 
 
-def _mention(cells: Cells) -> TrackMention:
+def _mention(cells: Cells, notes: list[str]) -> TrackMention:
     """Return the values by which the row names a track: the external id alone or, without one, the names."""
     read = cells.values.get
     external_id = read("external_id")
     if external_id is not None or "external_id" in cells.faults:
-        for name in ("artist", "featured_artist", "track", "album"):
+        for name in NAMING:
             cells.faults.pop(name, None)
         return TrackMention(external_id)
-    artists, track = rows.artists_of(cells), read("track")
+    artists, track = rows.artists_of(cells) or rows.artists_of_album(cells, notes), read("track")
+    if artists:
+        cells.faults.pop("album_artist", None)  # it names none of them
     cells.refuse("track", "is missing", when=track is None)
     cells.refuse("artist", "is missing", when=not artists)
     return TrackMention(None, artists, track, read("album"))
