@@ -25,6 +25,7 @@ TOUCH_SECONDS = 1.0  # a page does not wait longer to note the last use of its s
 NOT_SENT = (
     "You were signed out when the form arrived, so it was not accepted. If you sent it twice, the first may have been."
 )
+FILES = (".csv", ".json", ".svg")  # endings of paths that programs read
 WHOLE_PAGE = "HX-Current-URL"  # sent by htmx: the address of the page that asks for a part of itself
 
 
@@ -99,9 +100,10 @@ class Sessions:
 def wants_page(exchange: Exchange) -> bool:
     """Return True if errors are answered with a page: on the paths of pages, and for browsers outside the API.
 
-    A client that accepts JSON but not HTML gets JSON.
+    A client that accepts JSON but not HTML gets JSON, and so does one that wants a file and does not name HTML.
     """
     accepted, route = ",".join(exchange.request.headers.getall(hdrs.ACCEPT, ())), exchange.call.route
     if "text/html" in accepted:
         return not exchange.path.startswith(API)
-    return route is not None and route.family is Family.PAGE and "application/json" not in accepted
+    shown = route is not None and route.family is Family.PAGE and not exchange.path.endswith(FILES)
+    return shown and "application/json" not in accepted

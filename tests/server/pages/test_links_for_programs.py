@@ -150,7 +150,7 @@ async def test_another_table_is_refused(world: World) -> None:
     track = await share(world, f"track/{world.made.tracks[0]}/share?{DAYS}")
     album = await share(world, f"album/{world.made.albums[0]}/share?{DAYS}")
     for path, message in (
-        (f"{track}.csv?table=plays", "Must be one of: &#39;days&#39;, &#39;tracks&#39; or &#39;albums&#39;."),
+        (f"{track}.csv?table=plays", "Must be one of: 'days', 'tracks' or 'albums'."),
         (f"{track}.csv?table=", "Must be one of"),
         (f"{track}.csv?table=days&table=days", "Must be given only once."),
         (f"{track}.json?table=tracks", "This link has no table tracks. It has days."),
@@ -158,8 +158,10 @@ async def test_another_table_is_refused(world: World) -> None:
     ):
         answer = await read(world, path)
         assert (answer.status, message in answer.body.decode()) == (422, True), (path, answer.body.decode())
-    answer = await read(world, f"{track}.json?table=tracks", Accept="application/json")
+    answer = await read(world, f"{track}.json?table=tracks", Accept="*/*")
     assert answer.json["errors"] == {"table": "This link has no table tracks. It has days."}
+    shown = await read(world, f"{track}.json?table=tracks", Accept="text/html,*/*;q=0.8")
+    assert "This link has no table tracks. It has days." in HtmlPage(shown.body).text
     assert (await read(world, f"{track}.svg?other=1")).status == 200
 
 
@@ -320,3 +322,7 @@ async def test_files_count_with_the_reports_of_an_address(
         browser.move(7)
         found = [(await browser.get(f"{link}{each}")).status for each in (".csv", ".json", "", ".svg")]
         assert found == [200, 200, 200, 429]
+        for ending in ("csv", "json", "svg"):
+            refused = await browser.get(f"{link}.{ending}", Accept="*/*")
+            assert (refused.status, refused.json["status"]) == (429, "error")
+            assert refused.json["message"].startswith("The limit of 3 shared reports a minute for your address")
