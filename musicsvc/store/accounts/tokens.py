@@ -324,7 +324,12 @@ def delete(token: Token, *, now: int, actor: Actor) -> None:
 
 
 def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
-    """Undo a revocation. The token is valid again unless it has expired."""
+    """Undo a revocation. The token is valid again unless it has expired.
+
+    Raises Conflict for a token that its owner has deleted.
+    """
+    if get(token_id).revoked_reason == DELETED:
+        raise Conflict(f"Token {token_id} was deleted by its owner and stays revoked. The owner can create a new one.")
     restored = Token.update(revoked_at=None, revoked_reason=None)
     changed = restored.where(Token.id == token_id, Token.revoked_at.is_null(is_null=False)).execute()
     token = get(token_id)

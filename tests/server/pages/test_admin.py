@@ -179,6 +179,11 @@ async def test_a_token_is_revoked_with_a_reason_and_reinstated(office: Office) -
         ("token.revoked", user_id, token_id, "found in a log"),
         ("token.reinstated", user_id, token_id, None),
     ]
+    office.do(lambda: tokens.delete(tokens.get(token_id), now=office.shared.clock.now(), actor="page"))
+    assert "Reinstate" not in await office.page(f"/admin/tokens/{token_id}")
+    refused = await office.act(f"/admin/tokens/{token_id}/reinstate", 409)  # from a page that was open before
+    assert "was deleted by its owner and stays revoked." in text(refused)
+    assert (await holder("GET", "/api/v1/playlists")).status == 401
 
 
 @on_shared_loop
