@@ -9,10 +9,15 @@ from typing import TextIO
 
 
 def prepare() -> None:
-    """Replace closed standard streams by the null device, and escape characters that stdout cannot encode."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """Replace closed standard streams by the null device, and escape characters that stdout cannot encode.
+
+    A closed stdout is replaced such that writing to it fails, as results would be lost.
+    """
+    for name, access, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - open as long as the program
+            stream = open(os.open(os.devnull, access), mode)  # noqa: PTH123, SIM115 - open as long as the program
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

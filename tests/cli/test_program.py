@@ -158,6 +158,15 @@ def test_a_closed_output_pipe_is_not_an_error(run: Run) -> None:
 
 
 @pytest.mark.unbuffered
+@pytest.mark.usefixtures("bare")
+def test_only_a_result_that_a_closed_stdout_loses_is_an_error() -> None:
+    for line, code, told in ("--version", 1, "Error: The output: Bad file descriptor.\n"), ("init --quiet", 0, ""):
+        begin = ["sh", "-c", f'exec "$0" -m musicsvc {line} >&-', sys.executable]
+        done = subprocess.run(begin, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+        assert (done.returncode, done.stderr) == (code, told)
+
+
+@pytest.mark.unbuffered
 @pytest.mark.parametrize(("probe", "code"), [(WAITING, 130), (IMPORTING, -signal.SIGINT)])
 def test_an_interrupt_ends_quietly_with_130(probe: str, code: int) -> None:
     begin = """
