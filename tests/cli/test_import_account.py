@@ -13,7 +13,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
-from musicsvc.store.models import ImportRun, Track
+from musicsvc.store.models import Album, ImportRun, Track
 from tests.cli.conftest import Json, Run
 from tests.support.bounds import Bounds
 from tests.support.command import run_in_process
@@ -64,6 +64,18 @@ def test_all_that_an_import_does_not_take_is_said(run: Run, tmp_path: Path, dry:
     (unread,) = [line for line in told if line.startswith("Column not read")]
     assert unread.startswith("Column not read: Duration, 4 cells, duration_ms must be ")
     assert unread.endswith("; line 2 has whenever.")
+
+
+def test_artists_and_albums_of_a_row_that_repeats_a_track_are_said_to_come_in(
+    run: Run, tmp_path: Path, store: Store
+) -> None:
+    content = "track,artist,album,isrc\nRag,Ann,One,GBAYE6800011\nRag,Bea,Two,GBAYE6800011\n"
+    told = run("import", "catalog", written(tmp_path, content)).stderr
+    for field, name in (("artist", "Bea"), ("album", "Two")):
+        kept = f"which was kept; new {field}s come in without the track; line 3 has {name}."
+        assert f"Cells left out: 1, {field} differs from an earlier row of the same track, {kept}\n" in told
+    tracks, albums = store.read(lambda: (Track.select().count(), [each.name for each in Album.select()])).result()
+    assert (tracks, sorted(albums)) == (1, ["One", "Two"])
 
 
 def test_json_names_each_kind_of_cell_that_was_left_out_and_why_a_column_is_not_used(ask: Json, tmp_path: Path) -> None:

@@ -189,7 +189,8 @@ def differing(row: CatalogRow, of_track: Collection[str], of_album: Iterable[str
         field = PLAIN.get(name) or {"artists": "artist", "name": of}.get(name, name)
         names = {"artist": "; ".join(row.artists), "track": row.name, "album": row.album}
         value = names.get(field) or ({**row.of_track, **row.of_album})[name]
-        yield row.line, field, f"differs from an earlier row of the same {of}, which was kept", cut(str(value))
+        also = f"; new {field}s come in without the track" if field in {"artist", "album"} and of == "track" else ""
+        yield row.line, field, f"differs from an earlier row of the same {of}, which was kept{also}", cut(str(value))
 
 
 def _refuse(found: CatalogRow, cells: Cells) -> None:
