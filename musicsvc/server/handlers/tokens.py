@@ -16,7 +16,7 @@ def index(query: Pages, caller: Identity, now: int) -> JSON:
 
 def create(body: TokenIn, verified: Credentials | None, now: int) -> JSON:
     """Create an access token. The response has its value, which is not shown again."""
-    user = sign_in.require(verified, sign_in.WRONG_PASSWORD)
+    user = sign_in.require(verified)
     token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="api")
     return ok(access_token=picked(token, "id", "name", "expires_at"), plain_text_token=value)
 

@@ -40,7 +40,7 @@ def still_valid(verified: Credentials | None) -> User | None:
     return users.get(verified.user_id) if by_id(verified.user_id) == verified else None
 
 
-def require(verified: Credentials | None, wrong: Mapping[str, str]) -> User:
+def require(verified: Credentials | None, wrong: Mapping[str, str] = WRONG_PASSWORD) -> User:
     """Lock and return the account. Raises Invalid with the errors `wrong` if `verified` is not valid any more."""
     if (user := still_valid(verified)) is None:
         raise Invalid(wrong)

@@ -82,7 +82,7 @@ async def test_all_artists_are_offered_accepted_and_then_the_account_is_deleted(
     offer = f"/settings/offers/{number}"
     assert f"{name} offers you 3 artists" in text(await heir.browser.get(offer))
     refused = await heir.browser.post(f"{offer}/accept", {"password": "a wrong one"})
-    assert (refused.status, "This is not your current password." in text(refused)) == (422, True)
+    assert (refused.status, "The password is wrong." in text(refused)) == (422, True)
     assert managers(person, ids) == [person.id] * 3
     taken = await heir.browser.post(f"{offer}/accept", {"password": PASSWORD})
     assert (taken.status, taken.headers["Location"]) == (303, "/insights")
@@ -211,7 +211,7 @@ async def test_the_account_is_deleted_with_its_artists_once_its_e_mail_is_typed(
     refused = await person.browser.post(DELETE, sent)
     assert (refused.status, "This is not the e-mail of your account." in text(refused)) == (422, True)
     refused = await person.browser.post(DELETE, {"password": "a wrong one", "own_email": person.email})
-    assert (refused.status, "This is not your current password." in text(refused)) == (422, True)
+    assert (refused.status, "The password is wrong." in text(refused)) == (422, True)
     gone = await person.browser.post(DELETE, {"password": PASSWORD, "own_email": person.email.upper()})
     assert (gone.status, gone.headers["Location"]) == (303, "/")
     left = other.do(lambda _: [row.id for row in Track.select().where(Track.id.in_(made))])

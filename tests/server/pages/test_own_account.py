@@ -15,7 +15,7 @@ from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
-WRONG = "This is not your current password."
+WRONG = "The password is wrong."
 
 
 def fill(person: Person) -> str:

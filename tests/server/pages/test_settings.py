@@ -117,7 +117,7 @@ async def test_a_new_password_signs_the_other_browsers_out(shared: Shared, brows
     browser.cookies = {"musicsvc": add_session(shared, user_id)}
     wrong = await browser.post("/settings/password", {"password": "not this", "new_password": NEW})
     assert wrong.status == 422
-    assert 'id="password-error">This is not your current password.' in text(wrong)
+    assert 'id="password-error">The password is wrong.' in text(wrong)
     short = await browser.post("/settings/password", {"password": PASSWORD, "new_password": "short"})
     assert 'id="new_password-error">The password must have 8' in text(short)
     answer = await browser.post("/settings/password", {"password": PASSWORD, "new_password": NEW})

@@ -82,7 +82,7 @@ def show(caller: SessionIdentity, settings: Settings, now: int, activity_log: Lo
 
 def create_token(body: TokenForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Create an access token and show its value, which is not shown again."""
-    user = sign_in.require(verified, sign_in.WRONG_PASSWORD)
+    user = sign_in.require(verified)
     token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="page")
     return _value(token, value, site, now, is_new=True)
 
@@ -95,7 +95,7 @@ def show_token(subject: Token, now: int, activity_log: Log) -> View:
 
 def regenerate_token(subject: Token, body: RegenerateForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Give an access token a new value and show it; it is not shown again."""
-    sign_in.require(verified, sign_in.WRONG_PASSWORD)
+    sign_in.require(verified)
     token, value = tokens.regenerate(subject.id, overlap=body.overlap * HOUR, now=now, actor="page")
     return _value(token, value, site, now, is_new=False)
 

@@ -2,7 +2,6 @@
 
 from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Invalid
-from musicsvc.server.handlers.pages.settings import WRONG
 from musicsvc.server.schemas.pages.accounts import AskForm, DeleteForm, OfferForm, PasswordForm, read_chosen
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedOut, View
@@ -48,7 +47,7 @@ def delete(body: DeleteForm, verified: Credentials | None, now: int) -> SignedOu
 
     Raises Invalid for another e-mail, Conflict for too many tracks.
     """
-    user, typed = credentials.require(verified, WRONG), body.own_email
+    user, typed = credentials.require(verified), body.own_email
     if typed is not None and email_addresses.normalize(typed) != user.email_key:
         raise Invalid({"own_email": "This is not the e-mail of your account."})
     if typed is not None and catalogs.count(user.id).large:
@@ -97,7 +96,7 @@ def accept(
     now: int,
 ) -> Redirect:
     """Manage the offered artists from now on. Raises Invalid if the password is wrong."""
-    moved = offers.accept(subject, credentials.require(verified, WRONG), now=now)
+    moved = offers.accept(subject, credentials.require(verified), now=now)
     former = subject.sender.display_name
     return Redirect("/insights", f"You manage {quantity(moved, 'artist')} of {former} from now on.")
 

@@ -46,7 +46,7 @@ def _ago(length: int) -> str:
 
 def connect(body: PlayerForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Create a listening token, and show what to type into the player; the token is not shown again."""
-    user = sign_in.require(verified, sign_in.WRONG_PASSWORD)
+    user = sign_in.require(verified)
     token, value = tokens.create(user, body.name, scope=tokens.LISTEN, now=now, actor="page")
     values = {"token": token, "value": value, "root": site.root, "user": user}
     return View("player_value.html", values, again=developers.shown_once(token))

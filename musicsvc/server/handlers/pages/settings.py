@@ -40,7 +40,6 @@ SYSTEMS = (
     (r"Linux|X11", "Linux"),
 )
 PATH = "/settings"
-WRONG = {"password": "This is not your current password."}
 
 
 def show(query: OlderQuery, caller: SessionIdentity, site: Site, now: int) -> View:
@@ -67,7 +66,7 @@ def change_password(
     now: int,
 ) -> Redirect:
     """Change the password, and sign out all other browsers. Raises Invalid for a new password that is too weak."""
-    user = credentials.require(verified, WRONG)
+    user = credentials.require(verified)
     if problem := passwords.check(body.new_password, email=user.email, hosted=settings.hosted):
         raise Invalid({"new_password": problem})
     users.set_password(user, prepared, now=now, actor="page", session_id=caller.session_id)
@@ -101,7 +100,7 @@ def download(
 ) -> Spooled:
     """Write all data of the account to a file. Raises Invalid if its password is wrong."""
     if verified is None or credentials.by_id(caller.user_id) != verified:
-        raise Invalid(WRONG)
+        raise Invalid(credentials.WRONG_PASSWORD)
     log = activity_log if activity_log.open_existing() else None
     pieces = personal_data.pieces(users.get(caller.user_id), log, now)
     return spool(pieces, temporary, "application/json", as_file(f"account-{caller.user_id}.json"))
