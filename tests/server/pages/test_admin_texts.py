@@ -157,7 +157,7 @@ async def test_an_account_has_its_tokens_and_last_events(world: World) -> None:
         "Name: Ben B.",
         "Password: set",
         "Reports plays: of all listeners",
-        "Reported: 0 plays in the last 30 days",
+        "Reported: 0 plays in the last 30 days, without imports",
         f"Created: {at(0)}",
         *world.token_rows(),
         f"1 Mar 2026, 12:12 UTC | account.reinstated | admin ann@{domain} |",
