@@ -107,9 +107,10 @@ def _insert(sender: User, chosen: Collection[int], now: int, **columns: Any) -> 
     _log("artist.offered", first(_open(now, ArtistOffer.id == number), GONE), now=now)
 
 
-def sent(user_id: int, *, now: int) -> Sequence[Offer]:
-    """Return the open offers of an account, newest first."""
-    return _open(now, ArtistOffer.user == user_id, limit=MOST + 1)
+def sent(user_id: int, *, now: int, artist: int | None = None) -> Sequence[Offer]:
+    """Return the open offers of an account, newest first: all, or those that this artist is part of."""
+    found = _open(now, ArtistOffer.user == user_id, limit=MOST + 1)
+    return [each for each in found if artist is None or not each.chosen or artist in _chosen(each.id)]
 
 
 def received(user_id: int, *, now: int, condition: Any = True) -> Sequence[Offer]:

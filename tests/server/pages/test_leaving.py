@@ -141,6 +141,8 @@ async def test_one_artist_is_handed_over_from_its_page_and_ticked_ones_from_the_
     sent = await person.browser.post(f"{page}/hand-over", {"email": heir.email})
     assert (sent.status, sent.headers["Location"]) == (303, "/settings#offers")
     assert "1 artist: Duo" in text(await person.browser.get("/settings"))
+    offered = [text(await person.browser.get(f"/insights/artist/{each}/hand-over")) for each in ids]
+    assert [f"To {heir.email}" in each for each in offered] == [False, True, False]
     for fields, error in (
         ({"which": "some"}, "Tick at least one artist below."),
         ({"which": "all", f"artist.{ids[0]}": "on"}, "You ticked artists below: choose these, or untick them."),

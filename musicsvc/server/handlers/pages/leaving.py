@@ -73,9 +73,10 @@ def ask(body: AskForm, caller: SessionIdentity, now: int) -> Redirect:
     return Redirect(DELETE, "An administrator reads your request, and hands your artists over or deletes them.")
 
 
-def show_hand_over(subject: ArtistRow) -> View:
-    """Show the form to offer one artist to another account."""
-    return View("hand_over.html", {"artist": subject})
+def show_hand_over(subject: ArtistRow, caller: SessionIdentity, now: int) -> View:
+    """Show the form to offer one artist to another account, and the open offers of it."""
+    sent = offers.sent(caller.user_id, now=now, artist=subject.id)
+    return View("hand_over.html", {"artist": subject, "sent": sent})
 
 
 def hand_over(subject: ArtistRow, body: OfferForm, caller: SessionIdentity, now: int) -> Redirect:
