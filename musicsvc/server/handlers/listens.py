@@ -84,7 +84,7 @@ def _listen(given: ListenIn) -> Listen:
     about = track.additional_info
     return matching.heard(
         (given.listened_at or 0) * SECOND,
-        track.artist_name,
+        track.artists,
         track.track_name,
         release=track.release_name,
         isrc=about.isrc,

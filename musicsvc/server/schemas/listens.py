@@ -157,6 +157,7 @@ class About(BaseModel):
     recording_mbid: Optional = None
     media_player: Optional = None
     submission_client: Optional = None
+    artist_names: Annotated[list[Any], BeforeValidator(lambda sent: sent if isinstance(sent, list) else [])] = []
 
 
 class Metadata(BaseModel):
@@ -168,6 +169,12 @@ class Metadata(BaseModel):
     track_name: Needed
     release_name: Optional = None
     additional_info: Annotated[About, BeforeValidator(lambda sent: sent if isinstance(sent, dict) else {})] = About()
+
+    @property
+    def artists(self) -> str:
+        """The artists, with semicolons between those that the player lists if it has joined them by commas."""
+        names = [*map(str, self.additional_info.artist_names)]
+        return "; ".join(names) if ", ".join(names) == self.artist_name else self.artist_name
 
 
 class ListenIn(BaseModel):

@@ -152,6 +152,15 @@ async def test_listens_are_plays_of_the_tracks_that_they_name(player: Player, st
     assert await player.pending() == []
 
 
+async def test_a_list_of_artists_divides_a_text_that_joins_them_by_commas(player: Player, store: Store) -> None:
+    both = make_track(store, "Morning", "Ann Example", "Ben, the Example")
+    text, names = "Ann Example, Ben, the Example", ["Ann Example", "Ben, the Example"]
+    lists: tuple[Any, ...] = names, None, "Ann Example", [*names, None], [{}], names[:1]
+    await player.send(body(*(listen(text, at=HEARD + 60 * at, artist_names=each) for at, each in enumerate(lists))))
+    assert [row[0] for row in plays(store)] == [both]
+    assert [(each["artist"], each["listens"]) for each in await player.pending()] == [(text, 5)]
+
+
 async def test_the_release_decides_between_several_and_else_the_oldest_track(player: Player, store: Store) -> None:
     albums = [store.write(partial(Album.create, name=name, created_at=NOW)).result() for name in ("One", "Two")]
     first, second = (make_track(store, "Morning", "Ann Example", album=album.id) for album in albums)
