@@ -246,5 +246,7 @@ async def test_every_form_of_every_caller_is_answered_the_same_way(
     pair, more = await site.pair(server), OTHER_SERVERS.get(server, ())
     callers = CALLERS if server == "plain" else (ARTIST, "no token")
     cases = [case for who in callers for case in site.cases(who)]
+    if (server, name) == ("TLS", "under another name"):
+        cases = cases[:16]  # over TLS a server waits two seconds for who sends what it refuses
     for case in cases if long else cases[[*FORMS].index(name) % 8 :: 8]:
         await check(pair, case, FORMS[name], more)
