@@ -37,7 +37,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 ERRORS_CAPACITY = 1024 * 1024  # bytes of error pages that are kept, as refusals must be cheap
-TITLES = {403: "Not allowed", 404: "Page not found", 405: "Not possible", 429: "Too many requests"}
+IMPOSSIBLE = dict.fromkeys((405, 409), "Not possible")
+TITLES = {403: "Not allowed", 404: "Page not found", 429: "Too many requests", **IMPOSSIBLE}
 PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
 # The navigation.
 LINKS = (
@@ -86,8 +87,8 @@ class Renderer:
         browser = exchange.browser or await self._browser(exchange, failure)
         faults = failure.errors if isinstance(failure, Invalid) else {}
         title = TITLES.get(status, "Something is wrong")
-        wrong = exchange.path if faults else None  # the same page without its wrong query
-        back = wrong if request.method in SAFE else self._origin(exchange, browser, failure)
+        without_query = exchange.path if faults and request.method in SAFE else None
+        back = without_query or self._origin(exchange, browser, failure)
         values = {"title": title, "message": failure.message, "errors": faults, "back": back}
         view = View("error.html", values | {"ask": isinstance(failure, NoAccess)})
         key = title, failure.message, tuple(faults.items()), back
@@ -104,11 +105,16 @@ class Renderer:
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
 
     def _origin(self, exchange: Exchange, browser: Browser, failure: Failure) -> str | None:
-        """Return the path of the page that sent the form of a signed-in account, or None if it cannot be shown."""
-        address, root = exchange.request.headers.get(hdrs.REFERER, ""), browser.origin + self._base_path
-        path = own_path(address.removeprefix(root)) if browser.caller is not None else None
-        route = exchange.call.route
-        shown = route is not None and not isinstance(failure, NotFound) and route.path in PAGES
+        """Return the path of the page that led here or sent the form, or None if it cannot be shown.
+
+        For those who are signed out it is that of the form, if all have the same, so that few pages are kept.
+        """
+        request = exchange.request
+        sent = None if request.method in SAFE else exchange.call.route
+        if browser.caller is None:
+            return sent.form if sent is not None and not sent.parameters else None
+        path = own_path(request.headers.get(hdrs.REFERER, "").removeprefix(browser.origin + self._base_path))
+        shown = sent is not None and not isinstance(failure, NotFound) and sent.path in PAGES
         return path if path and (shown or urlsplit(path).path != exchange.path) else None
 
     async def _browser(self, exchange: Exchange, failure: Failure) -> Browser:

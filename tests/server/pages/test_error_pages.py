@@ -13,7 +13,7 @@ from musicsvc.store.models import Artist
 from tests.rights.world import PASSWORD
 from tests.support.html_page import HtmlPage
 from tests.support.office import Office
-from tests.support.page_client import add_account, add_session, page_client, text
+from tests.support.page_client import PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop
 
 pytestmark = on_shared_loop
@@ -88,6 +88,16 @@ async def test_an_error_of_a_form_leads_back_to_the_page_that_sent_it(office: Of
         page = HtmlPage(answer.body)
         assert (answer.status, "Go back" in page.text) == (404, bool(back)), referer
         assert set(back) <= set(page.links())
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_form_of_the_signed_out_over_its_limit_leads_back(browser: PageClient) -> None:
+    browser.move(9)
+    statuses = [(await browser.post("/register", {"email": ""})).status for _ in range(11)]
+    assert statuses == [422] * 10 + [429]
+    refused = await browser.post("/register", {"email": ""})
+    assert "10 registrations an hour for your address is reached. Try again in 60 minutes." in text(refused)
+    assert 'href="/register">Go back to the page' in text(refused)
 
 
 @pytest.mark.parametrize(

@@ -145,8 +145,11 @@ async def test_an_import_of_artists_that_were_assigned_to_another_account_is_not
     (undo,) = set(re.findall(r"/imports/\d+/undo", shown))
     solo = Artist.update(manager=None).where(Artist.name == "Solo", Artist.manager == developer.id)
     developer.do(lambda _: solo.execute())
-    for refused in (await developer.browser.get(undo), await developer.browser.post(undo)):
+    referer = f"{developer.browser.root}/import"
+    for refused in (await developer.browser.get(undo, Referer=referer), await developer.browser.post(undo)):
         assert (refused.status, "belong to another account now" in text(refused)) == (409, True)
+        assert "<h1>Not possible</h1>" in text(refused)
+    assert 'href="/import">Go back to the page' in text(await developer.browser.get(undo, Referer=referer))
     assert len(tracks(developer)) == 3
 
 
