@@ -27,6 +27,7 @@ def overview(found: AccountOverview, page: TablePage, selection: Selection, now:
         "released": found.released,
         "releases": found.releases,
         "milestones": found.milestones,
+        "more_milestones": found.more_milestones,
         "newest": found.newest,
         "table": _table(page, selection, 1, shaped["chosen"]),
         "formats": dashboards.formats(),

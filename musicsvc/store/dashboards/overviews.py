@@ -66,7 +66,8 @@ class AccountOverview(NamedTuple):
     """The figures of everything that an account manages, and what has changed in the window.
 
     `up`, `down`: the tracks whose plays grew or fell most. `month`: the first day of the month of the window's end, in
-    which `released` albums were released; `releases` are the newest of them. `milestones`: the highest first.
+    which `released` albums were released; `releases` are the newest of them. `milestones`: the MOST highest, the
+    highest first; `more_milestones`: whether there are others.
     """
 
     dashboard: Dashboard
@@ -76,16 +77,18 @@ class AccountOverview(NamedTuple):
     released: int
     releases: Sequence[Released]
     milestones: Sequence[Reached]
+    more_milestones: bool
     newest: Sequence[NewPlay]
 
 
 def build(dashboard: Dashboard, now: int) -> AccountOverview:
     """Return the overview of an account whose figures are given. Call in a transaction."""
     account, window = dashboard.subject, dashboard.figures.window
-    found = trends.read(account.id, window, now, SHOWN, MOST)
+    found = trends.read(account.id, window, now, SHOWN, MOST + 1)
     month = to_date(window.end - 1).replace(day=1)
     after = (month + timedelta(days=31)).replace(day=1)
     released = _released(account.id, month.isoformat(), after.isoformat())
+    reached = _milestones(account, found.passed, dashboard.figures, day_of(now))
     return AccountOverview(
         dashboard,
         _movers(found.up),
@@ -93,7 +96,8 @@ def build(dashboard: Dashboard, now: int) -> AccountOverview:
         month,
         len(released),
         _releases(released[:MOST], window),
-        _milestones(account, found.passed, dashboard.figures, day_of(now)),
+        reached[:MOST],
+        len(reached) > MOST,
         _newest(account),
     )
 
@@ -119,7 +123,7 @@ def _releases(rows: Sequence[tuple[int, str]], window: Window) -> list[Released]
 
 
 def _milestones(account: Subject, tracks: Sequence[int], found: Figures, today: int) -> list[Reached]:
-    """Return the milestones that the account and these tracks have reached in the window, at most MOST."""
+    """Return the milestones that the account and these tracks have reached in the window, the highest first."""
     window, titled = found.window, export_rows.titled(TRACK, tracks)
     reached = milestones.build_each(TRACK, tracks)
     some = [Reached(titled[track], *each) for track in tracks for each in reached[track].plays]
@@ -127,7 +131,7 @@ def _milestones(account: Subject, tracks: Sequence[int], found: Figures, today: 
     if found.plays and (window.end <= today or len(str(found.plays_total)) > len(str(earlier))):
         some += [Reached(None, *each) for each in milestones.build(account).plays]
     within = [each for each in some if window.starts <= each.at < window.ends]
-    return sorted(within, key=lambda each: (-each.number, -each.at))[:MOST]
+    return sorted(within, key=lambda each: (-each.number, -each.at))
 
 
 def _newest(account: Subject) -> list[NewPlay]:

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from codecs import BOM_UTF8
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,7 +14,7 @@ import pytest
 from musicsvc.clock import HOUR, MINUTE, SECOND
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.editing import deletions
-from musicsvc.store.models import Album, AlbumArtist, Play
+from musicsvc.store.models import Album, AlbumArtist, Artist, Play, Track, TrackArtist
 from tests.support.html_page import HtmlPage
 from tests.support.page_client import add_account, add_session
 from tests.support.shared_server import on_shared_loop
@@ -112,6 +113,24 @@ async def test_milestones_are_those_that_tracks_reached_in_the_period(world: Wor
     found = re.findall(r"(Track \d+) (?:Artist \d(?:, )?)+ ([\d,]+) plays \d+ \w+ \d{4}", page.text)
     assert sorted(found) == sorted(each[:2] for each in wanted)
     assert {at for _, _, at in wanted} <= {*times}
+
+
+async def test_the_overview_says_that_there_are_more_milestones(world: World) -> None:
+    now, user = world.shared.clock.now(), add_account(world.shared, "many@label.test")
+
+    def play(first: int, end: int) -> None:
+        artist = Artist.get_or_create(name="Many", manager=user, defaults={"created_at": 1})[0]
+        for each in range(first, end):
+            track = Track.create(name=f"No. {each}", duration=1, created_at=1)
+            TrackArtist.create(track=track, artist=artist, position=0)
+            world.made.add_plays((track.id, now - each * MINUTE, str(fan)) for fan in range(100))
+
+    own, world.browser.cookies = world.browser.cookies, {"musicsvc": add_session(world.shared, user)}
+    for first, end in ((0, 9), (9, 10)):  # with that of all together, 10 and 11 milestones
+        world.shared.store.write(partial(play, first, end)).result()
+        listed = (await world.page("/insights")).text.partition("Milestones")[2].partition("Releases")[0]
+        assert (listed.count(" plays "), "There are more in this period." in listed) == (10, end > 9)
+    world.browser.cookies = own
 
 
 async def test_the_newest_plays_are_also_those_of_deleted_tracks(world: World) -> None:
