@@ -63,7 +63,9 @@ def grant(
     try:
         user = session.write(change(email, unit))
     except NotFound as missing:
-        raise Failure(f"{missing.message} Run: musicsvc user create {quote(email)}") from None
+        account = quote(email)
+        asked = f"if it has requested access, run: musicsvc access approve {account}"
+        raise Failure(f"{missing.message} Run: musicsvc user create {account}, or {asked}") from None
     also = " and may report plays of other listeners" if user.reports_plays else ""
     message = f"{user.email} has API access{also}."
     _print_grant(session, message, user_json(user), revived)
