@@ -342,4 +342,5 @@ def _read_toml(file: Path, *, required: bool) -> dict[str, Any]:
         raise Failure(f"The settings file {file} is not valid UTF-8. Save it in this encoding.") from None
     except (OSError, ValueError) as error:
         denied = permissions.denial(file) if isinstance(error, PermissionError) else None
-        raise Failure(str(denied or f"The settings file {file} cannot be read: {error}.")) from None
+        fault = getattr(error, "strerror", None) or error
+        raise Failure(str(denied or f"The settings file {file} cannot be read: {fault}.")) from None

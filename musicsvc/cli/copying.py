@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -59,7 +60,7 @@ def copy(session: Session, source: From, target: To) -> None:
 
     While a server uses FROM, this copies most of it. Run it again with the server stopped to copy the rest.
     """
-    one, other = (path.resolve() if (path := path_of(url)) else url for url in (source, target))
+    one, other = (os.path.realpath(path) if (path := path_of(url)) else url for url in (source, target))
     if one == other:
         raise Failure(f"FROM and TO are the same database: {_name(source)}.")
     began = session.clock.monotonic()

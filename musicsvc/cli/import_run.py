@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -14,7 +15,7 @@ import typer
 
 from musicsvc.cli import input_file, interrupts, output, progress
 from musicsvc.cli.output import JSON
-from musicsvc.cli.output_file import open_output
+from musicsvc.cli.output_file import open_output, require_file
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.engine import store as stores
@@ -101,12 +102,11 @@ def _check(options: RunOptions) -> None:
         raise typer.BadParameter(
             "Refused rows are written as CSV. Choose a file name that ends in .csv.", param_hint="--refused"
         )
-    if target.resolve() == options.file.resolve():
+    if os.path.realpath(target) == os.path.realpath(options.file):
         raise typer.BadParameter(
             "The output file is the file to import. Choose another output file.", param_hint="--refused"
         )
-    if target.is_dir():
-        raise Failure(f"{target} is a folder. Name a file to write.")
+    require_file(target)
     if not target.parent.is_dir():
         raise Failure(f"{target} cannot be written: the folder {target.parent} does not exist. Create it first.")
 

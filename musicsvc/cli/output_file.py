@@ -35,17 +35,12 @@ def open_output(out: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
         sys.stdout.flush()
         yield sys.stdout.buffer
         return
-    if out.is_dir():
-        raise Failure(f"{out} is a folder. Name a file to write.")
+    require_file(out)
     if out.exists() and not out.is_file():  # a pipe or a device
         with out.open("wb") as file:
             yield file
         return
-    if _is_database(out):
-        raise Failure(f"{out} is a SQLite database and was left unchanged. Name another file to write.")
     target = Path(os.path.realpath(out)) if out.is_symlink() else out  # /dev/stdout is one, too
-    if target.is_symlink():
-        raise Failure(f"{out} is a link to itself. Name another file to write.")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:  # noqa: PTH123 - sets the mode
@@ -62,6 +57,16 @@ def open_output(out: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError):  # the error above is the one to report
             part.unlink(missing_ok=True)
+
+
+def require_file(out: Path) -> None:
+    """Raise Failure if the output file is a folder, a database or a link to itself."""
+    if out.is_dir():
+        raise Failure(f"{out} is a folder. Name a file to write.")
+    if out.is_file() and _is_database(out):
+        raise Failure(f"{out} is a SQLite database and was left unchanged. Name another file to write.")
+    if Path(os.path.realpath(out)).is_symlink():
+        raise Failure(f"{out} is a link to itself. Name another file to write.")
 
 
 def _is_database(out: Path) -> bool:

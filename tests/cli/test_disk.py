@@ -149,6 +149,26 @@ def test_a_folder_that_cannot_be_created_is_named(
         assert program.run("serve", "--init", "--port", "0").stderr == f"{said}chmod u+rwx {closed}\n"
 
 
+def test_a_path_that_leads_nowhere_is_named(
+    bare: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, songs = tmp_path / "loop.csv", tmp_path / "songs.csv"
+    loop.symlink_to(loop.name)
+    songs.write_text("track,artist\nOne,Somebody\n,Nobody\n")
+    opened = f"Error: The database {loop} cannot be opened: Too many levels of symbolic links.\n"
+    for line in (("db", "copy", str(loop), "new.db"), ("db", "copy", str(folder / "musicsvc.db"), str(loop))):
+        assert bare(*line, expect=1).stderr == opened
+    told = f"Error: {loop} is a link to itself. Name another file to write.\n"
+    assert bare("import", "catalog", str(songs), "--refused", str(loop), expect=1).stderr == told
+    assert bare("import", "list", "--json").stdout == "[]\n"
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", f"sqlite:///{loop}")
+    assert bare("user", "list", expect=1).stderr == opened
+    for place, fault in ((loop, "Too many levels of symbolic links"), (songs, "Not a directory")):
+        monkeypatch.setenv("MUSICSVC_DATA_DIR", str(place))
+        told = f"Error: The settings file {place}/config.toml cannot be read: {fault}.\n"
+        assert bare("user", "list", expect=1).stderr == told
+
+
 def test_a_full_disk_is_reported_with_the_file(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "musicsvc", *CREATE],

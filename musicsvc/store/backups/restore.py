@@ -50,8 +50,8 @@ def restore(
 
     Raises Failure without changing anything if the backup is damaged or the database is in use.
     """
-    path = path.resolve()
-    if file.resolve() == path:
+    path = Path(os.path.realpath(path))
+    if os.path.realpath(file) == str(path):
         raise Failure(f"{file} is the database itself. {HINT}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
@@ -93,7 +93,7 @@ def clean_up(path: Path, now: int) -> Path | None:
 
 def leftovers(path: Path) -> list[Path]:
     """Return the temporary files of a killed restore."""
-    path = path.resolve()
+    path = Path(os.path.realpath(path))
     return [file for file in (_staging(path), _replaced(path)) if os.path.lexists(file)]
 
 

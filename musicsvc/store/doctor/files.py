@@ -91,7 +91,7 @@ def check_reserved_space(database: Path) -> list[Finding]:
     """Check that disk space is reserved so that tokens can be revoked on a full disk."""
     if not database.exists():
         return []
-    file = database.resolve().with_name(reserved_space.NAME)
+    file = Path(os.path.realpath(database)).with_name(reserved_space.NAME)
     size = size_of(file)
     if size == reserved_space.SIZE:
         return [ok("ballast", "Disk space is reserved, so that tokens can be revoked on a full disk.")]

@@ -58,7 +58,7 @@ class UseLock:
 
 
 def lock_file(path: Path) -> Path:
-    path = path.resolve()
+    path = Path(os.path.realpath(path))
     return path.with_name(path.name + ".in-use")
 
 
@@ -102,7 +102,7 @@ def serving(place: Path, port: int) -> Iterator[Callable[[str], None]]:
     `place`: the file of its database, or the name of another database in a folder. The function does nothing if no file
     can be written there, as on a read-only disk.
     """
-    place = place.resolve()
+    place = Path(os.path.realpath(place))
     file, draft = (place.with_name(f"{place.name}{suffix}") for suffix in (f"{SERVED}{port}", f".{os.getpid()}.new"))
     descriptor = None
     with suppress(OSError):
@@ -133,7 +133,7 @@ def served_at(place: Path, port: int) -> str | None:
     Of several, it is the one with this port, else the one that started last.
     """
     found = []
-    place = place.resolve()
+    place = Path(os.path.realpath(place))
     for file in place.parent.glob(f"{glob.escape(place.name)}{SERVED}*"):
         with suppress(OSError, UnicodeDecodeError), file.open("rb") as opened:
             if not acquire(opened.fileno(), shared=True, timeout=0) and (root := opened.read().decode()):
@@ -149,7 +149,7 @@ def in_use(path: Path) -> str:
 @contextmanager
 def one_at_a_time(path: Path) -> Iterator[None]:
     """Let one process at a time migrate or restore the database. Other processes wait until the `with` block ends."""
-    path = path.resolve()
+    path = Path(os.path.realpath(path))
     with descriptors.opened(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR) as descriptor:
         acquire(descriptor)
         yield

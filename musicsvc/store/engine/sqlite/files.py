@@ -189,7 +189,7 @@ def write_fault(path: Path) -> str:
     read_only = partial(CAUSES[apsw.ReadOnlyError].format, file=path)
     if not os.access(path, os.W_OK):
         return read_only(permissions=_denial(path))
-    folder = path.resolve().parent
+    folder = Path(os.path.realpath(path)).parent
     try:
         # Random, since a file system may store zeros without using disk space.
         with tempfile.TemporaryFile(dir=folder, buffering=0) as sample:

@@ -25,7 +25,7 @@ class ReservedSpace:
     """The file that reserves disk space for one database. Only the method `missing` raises OSError."""
 
     def __init__(self, database: Path) -> None:
-        self._path = database.resolve().with_name(NAME)
+        self._path = Path(os.path.realpath(database)).with_name(NAME)
 
     def fill(self) -> str:
         """Grow the file to 4 MiB. Return an error message if the disk lacks the space, else an empty string."""
