@@ -34,12 +34,13 @@ def execute(module: Later) -> None:
 
 
 def execute_all() -> None:
-    """Execute all modules that were imported so far; without the garbage collector, which would find none."""
+    """Execute all modules that were imported so far. The garbage collector never looks at them."""
     gc.disable()
     while waiting := [module for module in [*sys.modules.values()] if type(module) is Later]:
         for module in waiting:
             if type(module) is Later:  # no other one has executed it
                 execute(module)
+    gc.freeze()
     gc.enable()
 
 
