@@ -213,9 +213,11 @@ def import_plays(
     mapped = bool(options.chosen.pairs)
 
     def opened(path: Path) -> records.Reader:
-        if listener is None and histories.is_history(path, source.form, mapped=mapped):
+        reader = histories.open_file(path, source.form, source.sheet, mapped=mapped, encoding=source.encoding)
+        if listener is None and reader.is_history:
+            reader.close()
             raise records.UnclearError(plays.NO_LISTENER[0], "Add --listener NAME.")
-        return histories.open_file(path, source.form, source.sheet, mapped=mapped, encoding=source.encoding)
+        return reader
 
     import_run.import_file(session, options, opened, plays.Plays, twins.warn_of_plays)
 

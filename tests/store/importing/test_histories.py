@@ -1,5 +1,6 @@
 """Listening histories of other services: detection of the format, conversion to our fields, faulty entries."""
 
+import csv
 import gzip
 import io
 import zipfile
@@ -13,7 +14,7 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.files import histories
-from musicsvc.store.importing.files.histories import detection, documents
+from musicsvc.store.importing.files.histories import detection, documents, known
 from musicsvc.store.importing.files.records import Limits
 from musicsvc.store.importing.plays import listen_rows
 from musicsvc.store.importing.plays.plays import Plays
@@ -23,6 +24,7 @@ from tests.support.bounds import Bounds
 from tests.support.history_files import COLUMNS, LISTEN, Listed, read, stream, write
 from tests.support.import_files import import_file
 from tests.support.refused_rows import reasons
+from tests.support.workbooks import write_xlsx
 
 pytestmark = pytest.mark.only_on("sqlite")  # the statements are those of other imports
 
@@ -352,6 +354,27 @@ def test_a_history_is_known_by_its_content_and_read_into_our_fields(tmp_path: Pa
     if isinstance(content, list | dict):
         indented = b"\xef\xbb\xbf\n  " + (tmp_path / "nameless").read_bytes()
         assert detection.history_of(write(tmp_path / "indented", indented)) == form
+
+
+TABLES = [
+    name for name, (file, *_) in CASES.items() if file.endswith(".csv") and known.FORMATS[name.partition(",")[0]].values
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", TABLES)
+def test_a_history_in_a_workbook_or_below_a_title_is_read_as_in_a_table(tmp_path: Path, case: str) -> None:
+    _, content, expected = CASES[case]
+    text = str(content).removeprefix("\ufeff")
+    rows = list(csv.reader(text.splitlines(), delimiter=";" if text.count(";") > text.count(",") else ","))
+    below = [(line + 1, *more) for line, *more in expected]
+    book = write_xlsx(tmp_path / "a.xlsx", [["Mine"], *rows], Notes=[("a", "b")])
+    assert read(book) == below
+    assert read(write(tmp_path / "a.csv", f"Mine\n{text}")) == below
+    with histories.open_file(book) as reader:
+        assert (reader.is_history, reader.sheets) == (True, ["Sheet", "Notes"])
+    with histories.open_file(book, mapped=True) as reader:
+        assert (reader.is_history, reader.columns) == (False, rows[0])
 
 
 UNKNOWN = {  # files whose first entry has no time, or one that stands for none, and whose second is the play RAG

@@ -74,6 +74,7 @@ class Reader(ABC):
     name: str = ""  # of the file, without its folder
     sheets: Sequence[str] = ()  # of a workbook; the first one is read
     skipped: Sequence[int] = ()  # the lines above the headings
+    is_history = False  # in the format of another service
     _read: int = 0
 
     @property
@@ -123,7 +124,7 @@ class Through(Reader):
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.columns, self.size, self.name = reader.columns, reader.size, reader.name
-        self.sheets = reader.sheets
+        self.sheets, self.is_history = reader.sheets, reader.is_history
 
     def steps(self) -> Iterator[Step]:
         return (step if isinstance(step, Pause) else self.changed(step) for step in self._reader.steps())

@@ -191,12 +191,12 @@ class _Task:
         """Try the first rows without writing them, and return what the page shows of the file."""
         options = self._import_options(dry_run=True)
         kind = KINDS[self._task.kind](options)
-        report: Report = {"is_history": self._is_history("plays"), "problem": None, "twins": 0}
+        report: Report = {"problem": None, "twins": 0}
         with Excerpt(self._open()) as excerpt:
             try:
                 report |= self._read(excerpt, kind)
                 _require_all(report, options)
-                if report["read"] == report["refused"] and (not report["read"] or self._is_history("catalog")):
+                if report["read"] == report["refused"] and (not report["read"] or self._is_history()):
                     report["problem"] = HISTORY if report["read"] else EMPTY
             except StoppedError:
                 raise
@@ -207,16 +207,17 @@ class _Task:
             found = catalog.artists_of_others(lambda: Excerpt(self._open(), self._heed), options, self._store)
             report["twins"] = found.names
         return report | {
+            "is_history": excerpt.is_history,
             "rows": [*map(_cells, excerpt.table(kind.columns))],
             "more": excerpt.more,
             "sheets": [*excerpt.sheets],
             "encoding": excerpt.encoding,
         }
 
-    def _is_history(self, kind: str) -> bool:
-        """Return True for a listening history that is to be imported as this kind of file."""
+    def _is_history(self) -> bool:
+        """Return True for a listening history that is to be imported as a catalog."""
         mapped = bool(self._options.get("pairs"))
-        return self._task.kind == kind and histories.is_history(self._path, None, self._limits, mapped=mapped)
+        return self._task.kind == "catalog" and histories.is_history(self._path, None, self._limits, mapped=mapped)
 
     def _import(self) -> Report:
         if self._options.get("strict"):

@@ -8,7 +8,7 @@ from musicsvc.store.importing.files import formats, readers
 from musicsvc.store.importing.files.histories import detection
 from musicsvc.store.importing.files.histories.archives import Archive
 from musicsvc.store.importing.files.histories.documents import Table
-from musicsvc.store.importing.files.histories.known import FORMATS, open_history
+from musicsvc.store.importing.files.histories.known import FORMATS, as_history, open_history
 from musicsvc.store.importing.files.limited import LimitedReader
 from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.records import NONE, Limits, Reader
@@ -40,7 +40,8 @@ def open_file(
     `readers.open_file`.
     """
     if not is_history(path, form, limits, mapped=mapped):
-        return readers.open_file(path, form, sheet, limits, encoding)
+        table = readers.open_file(path, form, sheet, limits, encoding)
+        return table if mapped or form in readers.TEXTS else as_history(table)
     if form is not None and form not in FORMATS:
         raise Failure(f"There is no format {form}. The formats are {', '.join([*formats.FORMATS, *FORMATS])}.")
     if mapped:
@@ -51,7 +52,9 @@ def open_file(
     if zipped and encoding is not None:
         raise Failure(f"{path} is a zip file. Unpack it, or leave out --encoding.")
     chosen = {"form": form, "zipped": zipped, "largest": limits.history, "encoding": encoding}
-    return LimitedReader("histories", path, limits, **chosen).named(path)
+    reader = LimitedReader("histories", path, limits, **chosen).named(path)
+    reader.is_history = True
+    return reader
 
 
 def open_here(path: Path, folder: Path, form: str | None, largest: int | None = None, *, zipped: bool) -> Reader:

@@ -34,6 +34,7 @@ class History(NamedTuple):
     separators: str = ","
     heading: str | None = None
     to_minute: bool = False
+    values: Values | None = None  # that read a row, if tables have its entries
 
 
 def _columns(*names: str) -> Callable[[Sequence[str]], bool]:
@@ -47,7 +48,7 @@ def _json(entries: Callable[[Any], list[Any] | None], values: Values, what: str,
 
 
 def _csv(values: Values, header: Callable[[Sequence[str]], bool], separator: str = ",") -> History:
-    return History(lambda path: Converted(values, CsvReader(path)), header=header, separators=separator)
+    return History(lambda path: Converted(values, CsvReader(path)), header=header, separators=separator, values=values)
 
 
 def _also_csv(document: History, values: Values) -> History:
@@ -60,7 +61,9 @@ def _also_csv(document: History, values: Values) -> History:
             return document.open(path)
         return Converted(values, JsonLinesReader(path) if first == "{" else CsvReader(path))
 
-    return document._replace(open=either, first="[{", header=lambda row: keys <= {*row}, separators=",;\t")
+    return document._replace(
+        open=either, first="[{", header=lambda row: keys <= {*row}, separators=",;\t", values=values
+    )
 
 
 SPOTIFY = "a Spotify streaming history: it must be a JSON array"
@@ -118,11 +121,20 @@ def open_history(form: str, path: Path) -> Reader:
     return _Dated(FORMATS[form].open(path), to_minute=FORMATS[form].to_minute)
 
 
+def as_history(table: Reader) -> Reader:
+    """Return a reader of the history that a workbook has as a table, or the table itself if it is none."""
+    for each in FORMATS.values():
+        if each.values is not None and table.columns is not None and each.header(table.columns):
+            return _Dated(Converted(each.values, table), to_minute=each.to_minute)
+    return table
+
+
 class _Dated(Through):
     """Leaves out the entries of a history whose time is unknown, and says whether times are cut to the minute."""
 
     def __init__(self, reader: Reader, *, to_minute: bool) -> None:
         super().__init__(reader)
+        self.is_history = True
         self._to_minute = to_minute
 
     def changed(self, record: Record) -> Record:
