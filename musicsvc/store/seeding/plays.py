@@ -9,7 +9,7 @@ from musicsvc.clock import DAY, HOUR, MINUTE, SECOND
 from musicsvc.store.models import Track
 from musicsvc.store.models.plays import PlayRow
 from musicsvc.store.plays import counting, ingest, periods
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.plays.rollups import blocks, listeners
 from musicsvc.store.seeding.world import PREFIX
 
 DAYS = 730  # a year, and the one before it
@@ -45,7 +45,7 @@ def load(*, now: int) -> int:
     names = {number: listeners.opaque_key(f"fixture-{number}") for number in numbers}
     known = listeners.ensure(names.values())
     audience = {number: known[name] for number, name in names.items()}
-    return ingest.record(
+    stored = ingest.record(
         row
         for track in tracks
         for rows in (
@@ -55,6 +55,9 @@ def load(*, now: int) -> int:
         for row in rows
         if row.played_at <= now
     )
+    while blocks.advance(counting.ROLLED_UP_AT_ONCE):
+        pass
+    return stored
 
 
 def _oldest(day: int) -> int:

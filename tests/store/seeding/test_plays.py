@@ -13,7 +13,7 @@ from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Track
 from musicsvc.store.plays import periods
-from musicsvc.store.plays.rollups import reader
+from musicsvc.store.plays.rollups import blocks, reader
 from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
 from musicsvc.store.seeding import fixtures, plays
 
@@ -46,6 +46,7 @@ def test_the_small_world_was_heard_for_a_year_and_the_same_plays_are_never_put_i
     store.write(lambda: fixtures.load(now=now)).result()
     new = store.write(lambda: plays.load(now=now)).result()
     assert new > 30_000
+    assert not store.write(lambda: blocks.roll_up(1)).result()
     assert store.write(lambda: plays.load(now=now)).result() == 0
     assert 0 < store.write(lambda: plays.load(now=now + DAY)).result() < 200
 
