@@ -13,7 +13,7 @@ PLAIN = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ][0-9]{2}:[0-9:.]{2,}
 YEAR_FIRST = re.compile(r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})")
 COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})")
 YEAR = re.compile(r"([0-9]{4})(?:[-/]([0-9]{1,2})|\.0)?()")
-MONTH_FIRST = re.compile(r"([0-9]{1,2})/([0-9]{4})()")
+MONTH_FIRST = re.compile(r"([0-9]{1,2})[/.]([0-9]{4})()")
 IDEOGRAMS = re.compile(r"([0-9]{4})年 ?([0-9]{1,2})月 ?([0-9]{1,2})日")
 DOTTED = re.compile(r"([0-9]{1,2})\. ?([0-9]{1,2})\. ?([0-9]{4}|[0-9]{2})")
 SLASHED = re.compile(r"([0-9]{1,2})([/-])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})")
@@ -102,7 +102,8 @@ NOTATIONS = (
     Notation("year, month, day without signs", _at(COMPACT, 1, 2, 3), "20240321 = 2024-03-21", source="DDEX, tags"),
     Notation("year, or year and month: the first day, counted", _at(YEAR, 1, 2, 3),
              "1999 = 1999-01-01 | 2005-10 = 2005-10-01 | 2005/10 = 2005-10-01", source="Spotify, MusicBrainz"),
-    Notation("month/year: the first day, counted", _at(MONTH_FIRST, 2, 1, 3), "10/2005 = 2005-10-01", source="people"),
+    Notation("month/year: the first day, counted", _at(MONTH_FIRST, 2, 1, 3),
+             "10/2005 = 2005-10-01 | 10.2005 = 2005-10-01", source="people"),
     Notation("zeros for what is unknown, counted", _at(YEAR_FIRST, 1, 3, 4),
              "1999-05-00 = 1999-05-01 | 1999-00-00 = 1999-01-01 | 0000-00-00 = ", source="MySQL, Discogs"),
     Notation("month.day.year, if the column shows it or `--date-format` says it", _at(DOTTED, 3, 1, 2),

@@ -93,7 +93,7 @@ def _pointed(text: str) -> int | None:
 
 NOTATIONS = (
     Notation("m:ss or h:mm:ss", _clock, "3:45 = 225000 | 1:02:03 = 3723000 | 3:45.5 = 225500", "clock", "players"),
-    Notation("m:ss that a spreadsheet took for hours and minutes: most seconds are 00, and one has an hour or more",
+    Notation("m:ss that a spreadsheet took for hours and minutes: most seconds are 00, and most have an hour or more",
              _shifted, "3:45:00 = 225000 | 12:30:00 = 750000", "shifted", "Excel, LibreOffice"),
     Notation("ISO 8601", _iso, "PT3M45S = 225000 | PT225.5S = 225500 | P0DT0H3M45S = 225000", source="DDEX, YouTube"),
     Notation("numbers with units", _worded, "3m 45s = 225000 | 3 min 45 sec = 225000 | 3'45\" = 225000 |"
@@ -160,7 +160,7 @@ def _form(sample: Sample) -> str:
         # Typed as 3:45, a spreadsheet takes it for a quarter to four.
         long = [*spans, *(found / 1000 for text in clocks if text.count(":") > 1 and (found := _clock(text)))]
         whole_minutes = 2 * sum(length % MINUTE == 0 for length in long) > len(long)
-        is_shifted = 2 * len(long) > len(spans) + len(clocks) and whole_minutes and max(long) >= HOUR
+        is_shifted = 2 * len(long) > len(spans) + len(clocks) and whole_minutes and median(long) >= HOUR
         return "shifted" if is_shifted else "clock"
     named = next((form for form, length in FORMS.items() if length == sample.unit), None)
     if named in {"seconds", "milliseconds"} or sample.ours:
