@@ -99,8 +99,9 @@ def _statuses(route: Route, sent: FuzzRequest) -> set[int]:
 
 
 def _wants_page(sent: FuzzRequest, route: Route | None) -> bool:
-    """Return whether errors should be pages, as the contract says: for pages, and for browsers outside the API."""
+    """Return whether errors should be pages: for pages but files, and for browsers outside the API."""
     accepted = [line.partition(": ")[2] for line in sent.headers if line.startswith("Accept: ")]
     if "text/html" in accepted:
         return not sent.target.startswith("/api/")
-    return route is not None and route.family is Family.PAGE and "application/json" not in accepted
+    of_file = sent.target.partition("?")[0].endswith((".csv", ".json", ".svg"))
+    return route is not None and route.family is Family.PAGE and not of_file and "application/json" not in accepted
