@@ -135,7 +135,7 @@ async def test_an_account_is_deleted_after_a_page_has_shown_what_goes(office: Of
     path = f"/admin/accounts/{ben}/delete"
     shown = await office.page(path)
     assert "<li>2 playlists</li>" in shown
-    assert "The account manages 1 artist: Trio" in shown
+    assert "The account manages 1 artist: <bdi>Trio</bdi>" in shown
     refused = text(await office.act(path, 409))
     assert f"ben@{office.domain} manages Trio." in refused
     await office.act(path, 422, artists_to="nobody@label.test")
@@ -161,7 +161,7 @@ async def test_imports_of_all_accounts_are_listed_and_undone(office: Office, tmp
     undo = f"/admin/imports/{done.run}/undo"
     assert f'href="{undo}"' in listed
     shown = await office.page(undo)
-    assert f"rags.jsonl, catalog, of ben@{office.domain}, begun" in shown
+    assert f"<bdi>rags.jsonl</bdi>, catalog, of ben@{office.domain}, begun" in shown
     assert "Deletes: 3 tracks, 1 artist." in shown
     asked = await office.act(undo)
     assert asked.headers["Location"] == "/admin/imports"

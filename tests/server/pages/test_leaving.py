@@ -70,17 +70,18 @@ async def test_all_artists_are_offered_accepted_and_then_the_account_is_deleted(
     assert (sent.status, sent.headers["Location"]) == (303, DELETE)
     shown = text(await person.browser.get(DELETE))
     assert OFFERED in shown
-    assert "All that you manage when it is accepted, now 3 artists: Trio, Duo, Solo" in shown
+    assert "All that you manage when it is accepted, now 3 artists: <bdi>Trio, Duo, Solo</bdi>" in shown
     assert managers(person, ids) == [person.id] * 3
     number = open_offers(person)[0].id
     name = person.do(lambda user: user.display_name)
     for path in ("/", "/settings", "/insights"):
         shown = text(await heir.browser.get(path))
-        assert f"<strong>{name}</strong> offers you everything they manage, now 3 artists: Trio, Duo, Solo." in shown
+        assert f"<strong>{name}</strong> offers you everything they manage" in shown
+        assert "now 3 artists: <bdi>Trio, Duo, Solo</bdi>." in shown
         assert f'href="/settings/offers/{number}"' in shown
         assert person.email not in shown
     offer = f"/settings/offers/{number}"
-    assert f"{name} offers you 3 artists" in text(await heir.browser.get(offer))
+    assert f"<bdi>{name}</bdi> offers you 3 artists" in text(await heir.browser.get(offer))
     refused = await heir.browser.post(f"{offer}/accept", {"password": "a wrong one"})
     assert (refused.status, "The password is wrong." in text(refused)) == (422, True)
     assert managers(person, ids) == [person.id] * 3
@@ -140,7 +141,7 @@ async def test_one_artist_is_handed_over_from_its_page_and_ticked_ones_from_the_
     assert (own.status, "This is your own account. Name another one." in text(own)) == (422, True)
     sent = await person.browser.post(f"{page}/hand-over", {"email": heir.email})
     assert (sent.status, sent.headers["Location"]) == (303, "/settings#offers")
-    assert "1 artist: Duo" in text(await person.browser.get("/settings"))
+    assert "1 artist: <bdi>Duo</bdi>" in text(await person.browser.get("/settings"))
     offered = [text(await person.browser.get(f"/insights/artist/{each}/hand-over")) for each in ids]
     assert [f"To {heir.email}" in each for each in offered] == [False, True, False]
     for fields, error in (
@@ -231,7 +232,7 @@ async def test_an_administrator_is_asked_and_hands_over_or_deletes(person: Perso
     assert (again.status, "You have already asked." in text(again)) == (409, True)
     assert "You have asked. An administrator reads it" in text(await person.browser.get(DELETE))
     shown = text(await admin.browser.get("/admin"))
-    assert "which manages 2 artists: Trio, Duo." in shown
+    assert "which manages 2 artists: <bdi>Trio, Duo</bdi>." in shown
     assert "To <my> sister" in shown
     number = open_offers(person)[0].id
     assigned = await admin.browser.post(f"/admin/accounts/{person.id}/assign-artists", {"email": heir.email})
