@@ -252,10 +252,9 @@ class Columns:
             cells = [(line, unmarked(value)) for line, value in cells]
         ours = self._named.get(column) == name or column in self.mapped
         order = DATE_FORMATS[self._date_format] if self._date_format else None
-        fitted = field.fit(Sample(cells, headings.unit(column), ours, order)) if field.fit else Fitted(field.parse)
-        if not is_marked:
-            return fitted
-        return fitted._replace(parse=lambda value: fitted.parse(unmarked(value)))
+        about = Sample(cells, headings.unit(column), ours, order, headings.is_zoned(column))
+        fitted = field.fit(about) if field.fit else Fitted(field.parse)
+        return fitted._replace(parse=lambda value: fitted.parse(unmarked(value))) if is_marked else fitted
 
     def _unread(self, rows: Sequence[Record], column: str, name: str) -> Unread | None:
         """Return the column if most of its cells are invalid for the field `name`, otherwise None."""

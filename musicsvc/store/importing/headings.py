@@ -56,6 +56,10 @@ OWN_IDS = {"trackid", "albumid"}
 DISCOGS = {"artist", "title", "label", "format", "releaseid"}  # of its collections, wantlists and inventories
 VERSIONS = {"version", "mix", "mixname", "mixversion", "remix", "trackversion", "assetversion", "fassung"}
 DAILY = {"date", "trackid", "track", "artists", "plays", "listeners"}  # of our exports of the plays of each day
+# Of the zones in headings such as `Played at (CET)`, other than UTC.
+ZONES = {"local", "lokal", "ortszeit", "europe", "america", "asia", "australia", "africa", "pacific"}
+ZONES |= {"cet", "cest", "mez", "mesz", "bst", "ist", "jst", "aest"}
+ZONES |= {"et", "est", "edt", "ct", "cst", "cdt", "mt", "mst", "mdt", "pt", "pst", "pdt"}
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPENING = re.compile(r"[(\[*]")
@@ -94,6 +98,14 @@ def _without_asides(heading: str) -> str:
 def unit(heading: str) -> int:
     """Return the milliseconds of the unit of durations that a heading names, or 0."""
     return next((found for word in words(heading) if (found := UNITS.get(word))), 0)
+
+
+def is_zoned(heading: str) -> bool:
+    """Return True if a heading names a zone other than UTC in brackets, such as `(CET)` or `(UTC+2)`."""
+    aside = {*words(heading)} - {*words(_without_asides(heading))}
+    return not ZONES.isdisjoint(aside) or (
+        bool({"utc", "gmt"} & aside) and any(each.strip("0").isdigit() for each in aside)
+    )
 
 
 def key(heading: str) -> str:

@@ -262,6 +262,27 @@ def test_lengths_in_a_column_of_that_heading_are_no_times_of_1970(
         bring_plays(store, tmp_path / "a.csv", cells)
 
 
+@pytest.mark.parametrize(
+    ("zone", "cell", "is_read"),
+    [
+        *((zone, "2026-01-31 12:00:00", False) for zone in ("CET", "Europe/Berlin", "UTC+2", "GMT +01:00", "local")),
+        *((zone, "2026-01-31 12:00:00", True) for zone in ("UTC", "UTC+00:00", "yyyy-mm-dd hh:mm", "when")),
+        *(("CET", cell, True) for cell in ("2026-01-31T13:00+01", "2026-01-31 12:00:00Z", "1769860800")),
+    ],
+)
+def test_times_below_a_zone_are_read_if_it_is_utc_or_if_they_say_so(
+    store: Store, tmp_path: Path, zone: str, cell: str, *, is_read: bool
+) -> None:
+    cells = [("artist", "track", "listener", f"Played at ({zone})"), ("Ann", "T", "z", cell)]
+    file, kind = write_csv(tmp_path / "a.csv", cells), Plays(ImportOptions(create_missing=True))
+    if is_read:
+        import_file(store, file, kind)
+        assert store.read(lambda: [each.played_at for each in Play.select()]).result() == [1_769_860_800_000_000]
+    else:
+        with pytest.raises(Failure, match=r"'Played at \(.*\)' cannot be read: played_at is in another zone than UTC"):
+            import_file(store, file, kind)
+
+
 @pytest.mark.parametrize("heading", ["listened_ms", "ms_played", "Duration (ms)", "duration_ms", "Seconds played"])
 def test_the_time_heard_of_plays_has_a_name_of_its_own_and_the_old_one(
     store: Store, tmp_path: Path, heading: str

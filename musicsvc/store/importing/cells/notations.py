@@ -31,13 +31,14 @@ class Sample(NamedTuple):
     """The lines and cells of a column that its first rows have.
 
     `ours`: it is named after the field, or was mapped to it. `unit`: the milliseconds of the unit that its heading
-    names, or 0. `order`: of days and months, as the user says.
+    names, or 0. `order`: of days and months, as the user says. `zoned`: the heading names a time zone other than UTC.
     """
 
     cells: Sequence[tuple[int, Any]]
     unit: int = 0
     ours: bool = False
     order: str | None = None
+    zoned: bool = False
 
 
 class Fitted(NamedTuple):

@@ -22,6 +22,7 @@ SERIAL = "is a date that a spreadsheet wrote as a number; format its column as d
 SERIALS = range(36_526, 73_051)  # from 2000 to 2099; as Unix seconds they are all on the first of January 1970
 LENGTHS = "holds lengths, not times: the numbers are too small for Unix seconds"
 LONGEST = 100_000_000  # a column of `Time` whose median is below it holds lengths, in seconds or milliseconds
+ZONED = "is in another zone than UTC, as the heading says; write times in UTC, or with the hours east of it"
 SAID = {OUT_OF_RANGE, SERIAL, LENGTHS, dates.UNCLEAR}
 NO_DATE = "has no date; put date and time into one column, such as 2026-01-31 08:15"
 NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
@@ -165,16 +166,24 @@ def fit(sample: Sample) -> Fitted:
     order, _ = dates.order_of(sample)
     parse, written = reader(order), dates.ORDERS.get(order or "")
     numbers = [*filter(None, (number_or_none(cell) for _, cell in sample.cells))]
+    if sample.zoned and any(map(_is_plain, sample.cells)):
+        return Fitted(partial(_refuse, ZONED))
     if not sample.ours and 2 * len(numbers) > len(sample.cells) and median(numbers) < LONGEST:
-        return Fitted(_no_time)
+        return Fitted(partial(_refuse, LENGTHS))
     if not sample.cells or not all(isinstance(cell, str) and _is_cut(cell) for _, cell in sample.cells):
         return Fitted(_by_hour(parse), written)
     said = "to the minute" if written is None else f"{written}, to the minute"
     return Fitted(lambda cell: None if (found := parse(cell)) is None else Minute(found), said)
 
 
-def _no_time(_: Any) -> int:
-    raise ValueError(LENGTHS)
+def _refuse(reason: str, _: Any) -> int:
+    raise ValueError(reason)
+
+
+def _is_plain(cell: tuple[int, Any]) -> bool:
+    """Return True for a cell with a time that has neither an offset nor the name of a zone."""
+    _, colon, rest = str(cell[1]).upper().partition(":")
+    return bool(colon) and {*"TZ+-"}.isdisjoint(rest)
 
 
 def _is_cut(text: str) -> bool:
