@@ -18,6 +18,7 @@ from musicsvc.wording import cut, some_of
 MOST_LISTED = 50  # columns
 FEATURED = "featured_artist"  # the field that all columns for it fill, not only the best one
 MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has such a name"
+NESTED = "its values are objects; write what is in them as values of the row"
 SAMPLE = 500  # rows
 SAMPLE_CELLS = 50_000
 SAMPLE_PIECES = 2  # between which the reader pauses: about 2 MiB
@@ -210,7 +211,8 @@ class Columns:
         self.of_export, known = headings.without_own_ids(names, self.fields)
         # A heading that is known as it stands, such as `ms_played`, is not taken for another without its unit.
         keys = {name: forms[:1] if {*forms[:1]} <= owned else forms for name in known if (forms := headings.keys(name))}
-        spare: dict[str, str] = {}  # why a column is not used, although a field has such a name
+        # Why a column is not used, although a field has such a name or its values may have some.
+        spare = {name: NESTED for name in names if any(isinstance(row.values.get(name), dict) for row in rows)}
         for name in self.fields:
             taken = next((column for column, field in self.mapped.items() if field == name), None)
             for column in headings.candidates(keys, name, self._synonyms.get(name, ""), found):
@@ -367,8 +369,7 @@ class Columns:
 
 def _cells(rows: Iterable[Record], column: str) -> list[tuple[int, Any]]:
     """Return line and value of the cells of a column that are not empty."""
-    found = ((row.line, row.values.get(column)) for row in rows)
-    return [(line, value) for line, value in found if not is_blank(value)]
+    return [(row.line, value) for row in rows if not is_blank(value := row.values.get(column))]
 
 
 def shown(value: Any) -> str:
