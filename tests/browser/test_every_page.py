@@ -24,6 +24,9 @@ WINDOWS: tuple[tuple[int, Literal["light", "dark"], Sequence[str]], ...] = (
     (320, "dark", ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")),
 )
 AT_200_PERCENT = 640  # a window of 1280
+TELEPHONE = 390  # whose text is shown at twice its size, with all that can be unfolded
+LARGE_TEXT = "document.documentElement.style.setProperty('font-size', '200%', 'important')"
+UNFOLDED = "document.querySelectorAll('details').forEach(each => { each.open = true; })"
 FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
 MARGIN = "document.querySelector('main').firstElementChild.getBoundingClientRect().left"
 REPEATED = "[...document.querySelectorAll('[id]')].map(each => each.id).filter((id, at, all) => all.indexOf(id) != at)"
@@ -57,6 +60,10 @@ def check(window: Visit, path: str, axe: str, *, errors: Sequence[str] = ()) -> 
     window.page.set_viewport_size({"width": AT_200_PERCENT, "height": 900})
     until(lambda: window.page.evaluate(FITS))
     assert window.page.evaluate(MARGIN) > 0
+    window.page.set_viewport_size({"width": TELEPHONE, "height": 900})
+    window.page.evaluate(LARGE_TEXT)
+    window.page.evaluate(UNFOLDED)
+    until(lambda: window.page.evaluate(FITS))
     assert (path, window.errors, window.foreign) == (path, [*errors], [])
 
 
