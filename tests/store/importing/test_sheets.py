@@ -327,6 +327,18 @@ def test_the_artist_of_an_album_is_that_of_its_rows_without_one(store: Store, tm
     assert (newest(store)["artists"], reasons(done)) == (("Ann", "Bea"), [(3, "artist is missing")])
 
 
+@pytest.mark.parametrize(
+    ("rows", "heading", "is_place"), [(100, "#", False), (99, "#", True), (100, "track_number", True)]
+)
+def test_a_column_that_counts_more_rows_than_a_disc_has_tracks_is_no_place_on_it(
+    store: Store, tmp_path: Path, rows: int, heading: str, *, is_place: bool
+) -> None:
+    file = tmp_path / "collection.csv"
+    file.write_text(f"{heading},Title,Artist\n" + "".join(f"{at},Rag {at},Ann\n" for at in range(1, rows + 1)))
+    done = import_file(store, file, Catalog(ImportOptions()))
+    assert (newest(store)["track_number"], len(done.unread)) == ((rows, 0) if is_place else (None, 1))
+
+
 def newest(store: Store) -> dict[str, Any]:
     return store.read(newest_track).result()
 

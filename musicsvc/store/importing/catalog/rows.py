@@ -10,7 +10,7 @@ from musicsvc.store.catalog.fields import ALBUM, COLUMNS, TRACK, Kind
 from musicsvc.store.catalog.fields import Field as CatalogField
 from musicsvc.store.importing.cells import codes, dates, durations, names, words
 from musicsvc.store.importing.cells.notations import Fit, Parse
-from musicsvc.store.importing.cells.numbers import place, whole
+from musicsvc.store.importing.cells.numbers import fit_places, place, whole
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import RefusedError
@@ -84,6 +84,8 @@ def _field(name: str) -> Field:
     parse_cell, column = _parser(name), COLUMNS[name]
     several, is_name = parse_cell in {NAMES, WORDS}, parse_cell in {NAME, NAMES, WORDS}
     optional, fit = name not in IDENTIFYING, None if name in OTHERS else FITS.get(_filled(name).kind)
+    if name == "track_number":
+        fit = partial(fit_places, parse_cell)
     return Field(parse_cell, several, is_name, column.counted, column.examples, optional, fit)
 
 

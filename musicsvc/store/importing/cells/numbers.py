@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from musicsvc.store.importing.cells.blanks import is_blank
-from musicsvc.store.importing.cells.notations import Notation
+from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -13,6 +13,7 @@ THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 PLACE = re.compile(r"([0-9]{1,5}) ?(?:/|of|von|de) ?[0-9]{1,5}", re.IGNORECASE)
 ZERO = re.compile(r"(0+)(?:\.0*)?")
 LONGEST_NUMBER = 40
+MOST_ON_DISC = 99
 EITHER = "can be thousands or a fraction; write the number without a comma"
 
 
@@ -78,6 +79,17 @@ def place(value: Any, lowest: int, highest: int) -> int | None:
     if isinstance(number_of, str | float | int) and ZERO.fullmatch(str(number_of).strip()):
         return None
     return whole(number_of, lowest, highest)
+
+
+def fit_places(parse: Parse, sample: Sample) -> Fitted:
+    """Refuse a column that counts more rows than a disc has tracks. It tells their place in the file."""
+    numbers = [number_or_none(value) for _, value in sample.cells]
+    counts_rows = len(numbers) > MOST_ON_DISC and numbers == [*range(1, len(numbers) + 1)]
+    return Fitted(_count_of_rows if counts_rows and not sample.ours else parse)
+
+
+def _count_of_rows(_: Any) -> int:
+    raise ValueError("must be the place on a disc; the column counts the rows")
 
 
 def number_or_none(value: Any) -> Decimal | None:
