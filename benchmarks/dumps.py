@@ -7,7 +7,6 @@ without PostgreSQL's. Ten million plays take some minutes to create and 2 GB; `-
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -44,7 +43,7 @@ def dump(checkout: Checkout, url: str, target: Path) -> dict[str, Any]:
     process = checkout.start(*line, variables={"MUSICSVC_DATABASE_URL": url}, stdout=subprocess.PIPE)
     assert process.stdout is not None
     found = json.loads(process.stdout.read())
-    _, process.returncode, used = os.wait4(process.pid, 0)
+    used = harness.usage(process)
     seconds = time.perf_counter() - began
     return {**found, "wall": seconds, "cpu": used.ru_utime + used.ru_stime, "memory": used.ru_maxrss * 1024 / MEGABYTE}
 

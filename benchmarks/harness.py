@@ -329,6 +329,12 @@ def children_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def usage(process: "subprocess.Popen[str]") -> resource.struct_rusage:
+    """Wait for the end of a process. Return what it used."""
+    _, process.returncode, used = os.wait4(process.pid, 0)
+    return used
+
+
 def cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of all threads of a process so far, with those of ended threads (Linux)."""
     return time.clock_gettime(~pid << 3 | CPU_TIME)  # as clock_getcpuclockid(3) returns it

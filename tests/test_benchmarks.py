@@ -45,7 +45,6 @@ SHOWN = {
 # Run by `python benchmarks`, beside this checkout once more.
 ALONE = "cold"
 WRITTEN = "peers"
-STARTING = {"dumps", "histories", "startup"}  # they measure programs from start to end: CPU time of children
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
@@ -57,20 +56,22 @@ def in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*line: str) -> subprocess.CompletedProcess[str]:
+    """Run a benchmark."""
+    if (server := fork_server_of("programs")) is not None:
+        return forked_benchmarks.run(server, *line)
     return subprocess.run([sys.executable, *line], capture_output=True, encoding="utf-8", timeout=600, check=False)
 
 
 @pytest.mark.parametrize("name", sorted(TINY.keys() - {ALONE, WRITTEN}))
 def test_each_benchmark_runs_over_little_data(name: str) -> None:
-    line = [str(FOLDER / TINY[name].program), *shlex.split(TINY[name].tiny)]
-    server = None if name in STARTING else fork_server_of("programs")
-    done = run(*line) if server is None else forked_benchmarks.run(server, *line)
+    done = run(str(FOLDER / TINY[name].program), *shlex.split(TINY[name].tiny))
     assert done.returncode == 0, done.stdout + done.stderr
     assert SHOWN[name] in done.stdout
 
 
 def test_one_command_compares_two_checkouts_over_little_data() -> None:
-    done = run(str(FOLDER), "--tiny", "--only", f"^({ALONE}|postgres)$", "--against", str(ROOT))
+    line = [sys.executable, str(FOLDER), "--tiny", "--only", f"^({ALONE}|postgres)$", "--against", str(ROOT)]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"\n## {ALONE}: python benchmarks/{TINY[ALONE].program} {TINY[ALONE].tiny}\n")
     assert SHOWN[ALONE] in done.stdout
