@@ -111,10 +111,13 @@ class Renderer:
         """
         request = exchange.request
         sent = None if request.method in SAFE else exchange.call.route
+        gone = isinstance(failure, NotFound)
+        if gone and (sent is None or browser.caller is None):
+            return None
         if browser.caller is None:
             return sent.form if sent is not None and not sent.parameters else None
         path = own_path(request.headers.get(hdrs.REFERER, "").removeprefix(browser.origin + self._base_path))
-        shown = sent is not None and not isinstance(failure, NotFound) and sent.path in PAGES
+        shown = sent is not None and not gone and sent.path in PAGES
         return path if path and (shown or urlsplit(path).path != exchange.path) else None
 
     async def _browser(self, exchange: Exchange, failure: Failure) -> Browser:

@@ -41,7 +41,7 @@ async def test_an_error_page_signed_out_leads_to_sign_in_and_sets_no_cookie(shar
     async with page_client(shared.client.root) as browser:
         for missing in ("/nothing", "/reports/x"):
             answer = await browser.get(missing)
-            assert answer.status == 404
+            assert (answer.status, "Go back" in text(answer)) == (404, False)
             assert "/sign-in" in HtmlPage(answer.body).links()
             assert browser.cookies == {}
 
@@ -88,6 +88,8 @@ async def test_an_error_of_a_form_leads_back_to_the_page_that_sent_it(office: Of
         page = HtmlPage(answer.body)
         assert (answer.status, "Go back" in page.text) == (404, bool(back)), referer
         assert set(back) <= set(page.links())
+    lost = await office.browser.get("/admin/accounts/999999", Referer=f"{root}/admin/accounts/999999/edit")
+    assert (lost.status, "Go back" in text(lost)) == (404, False)  # to a page of the same, or of its form
 
 
 @pytest.mark.only_on("sqlite")
