@@ -97,11 +97,14 @@ def test_json_names_each_kind_of_cell_that_was_left_out_and_why_a_column_is_not_
 
 
 def test_keys_of_json_lines_that_no_field_takes_are_named(run: Run, tmp_path: Path) -> None:
-    lines = [{"track": "T", "artist": "A"}, {"track": "U", "artist": "A", "colour": "red", "more": {"album": "X"}}]
+    lines = [
+        {"track": "T", "artist": "A"},
+        {"track": "U", "artist": "A", "colour": "red", "more": {"album": "X"}, "also": [{}]},
+    ]
     file = written(tmp_path, "".join(f"{json.dumps(line)}\n" for line in lines), "songs.jsonl")
     told = run("import", "catalog", file).stderr
     assert "Unused columns: colour (no field has such a name).\n" in told
-    assert "Unused columns: more (its values are objects; write what is in them as values of the row).\n" in told
+    assert "Unused columns: more, also (they have objects; write what is in them as values of rows).\n" in told
 
 
 @pytest.mark.slow

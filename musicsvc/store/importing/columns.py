@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from musicsvc.errors import Failure, Invalid
 from musicsvc.limited import Pause
 from musicsvc.store.importing import headings
-from musicsvc.store.importing.cells.blanks import is_blank
+from musicsvc.store.importing.cells.blanks import has_objects, is_blank
 from musicsvc.store.importing.cells.names import unmarked, without_controls
 from musicsvc.store.importing.cells.notations import Fit, Fitted, Parse, PartlyError, Sample, fault_of
 from musicsvc.store.importing.dividing import NONE, Dividing, Rules
@@ -18,7 +18,7 @@ from musicsvc.wording import cut, some_of
 MOST_LISTED = 50  # columns
 FEATURED = "featured_artist"  # the field that all columns for it fill, not only the best one
 MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has such a name"
-NESTED = "its values are objects; write what is in them as values of the row"
+NESTED = "they have objects; write what is in them as values of rows"
 SAMPLE = 500  # rows
 SAMPLE_CELLS = 50_000
 SAMPLE_PIECES = 2  # between which the reader pauses: about 2 MiB
@@ -212,7 +212,7 @@ class Columns:
         # A heading that is known as it stands, such as `ms_played`, is not taken for another without its unit.
         keys = {name: forms[:1] if {*forms[:1]} <= owned else forms for name in known if (forms := headings.keys(name))}
         # Why a column is not used, although a field has such a name or its values may have some.
-        spare = {name: NESTED for name in names if any(isinstance(row.values.get(name), dict) for row in rows)}
+        spare = {name: NESTED for name in names if any(has_objects(row.values.get(name)) for row in rows)}
         for name in self.fields:
             taken = next((column for column, field in self.mapped.items() if field == name), None)
             for column in headings.candidates(keys, name, self._synonyms.get(name, ""), found):

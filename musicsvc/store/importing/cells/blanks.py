@@ -17,3 +17,8 @@ def is_blank(value: Any) -> bool:
     if isinstance(value, str):
         return not value.strip()
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def has_objects(value: Any) -> bool:
+    """Return True for an object of JSON, and for a list with one."""
+    return any(isinstance(each, dict) for each in (value if isinstance(value, list) else [value]))
