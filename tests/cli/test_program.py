@@ -1,9 +1,7 @@
 """Help, wrong usage, failures, quiet, pipes and interrupts."""
 
 import io
-import re
 import resource
-import shlex
 import signal
 import subprocess
 import sys
@@ -253,20 +251,3 @@ def test_a_group_without_a_command_lists_its_commands(bare: Run) -> None:
             done = bare(group, expect=2)
             assert f"Usage: musicsvc {group} [OPTIONS] COMMAND" in done.stdout + done.stderr
             assert "Missing command" not in done.stderr, group
-
-
-# The commands of docs/scale.md, run in order.
-
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scale.md").read_text("utf-8")
-
-
-@pytest.mark.slow
-def test_the_commands_of_the_page_succeed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run("seed")
-    blocks = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    lines = [shlex.split(line, comments=True) for block in blocks for line in block.strip().splitlines()]
-    commands = [arguments for program, *arguments in lines if program == "musicsvc"]
-    assert ["plays", "dump", "--output", "plays-of-label"] in commands
-    for arguments in commands:
-        run(*arguments)
