@@ -41,7 +41,11 @@ def undo(session: Session, run: Annotated[int, identifier("import")], yes: Yes =
         if not yes and sys.stdin.isatty():
             _ask(store, run)
         with interrupts.stopping(session, AGAIN), progress.bar(session, f"import {run}") as on_progress:
-            summary = undoing.undo(store, run, now=session.now, on_progress=on_progress)
+            try:
+                summary = undoing.undo(store, run, now=session.now, on_progress=on_progress)
+            except KeyboardInterrupt:
+                session.echo(f"Interrupted. Part of import {run} may be undone. {AGAIN}")
+                raise
     counts = _counts(summary)
     if session.json:
         output.print_json({"import": _to_json(summary.run), **counts, "kept": wording.kept_rows(summary.kept)})

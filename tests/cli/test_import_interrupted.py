@@ -54,6 +54,14 @@ def test_an_interrupt_says_how_many_rows_are_in_and_a_second_run_adds_the_rest(
     done = ask("import", "catalog", songs)["tracks"]
     assert (done["new"] + done["repeated"], tracks()) == (ROWS, ROWS)
 
+    undo = ("import", "undo", "2", "--yes")
+    with Program(tmp_path, *undo) as program:
+        until(lambda: tracks() < ROWS)
+        assert program.end(signal.SIGINT) == 130
+        told = "Interrupted. Part of import 2 may be undone. Run the same command again to continue.\n"
+        assert (program.err, program.out) == (told, "")
+    assert ask(*undo)["tracks"]["taken_back"] < done["new"] == ROWS - tracks()
+
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
