@@ -11,6 +11,7 @@ from datetime import time
 from pathlib import Path
 
 import aiohttp
+import orjson
 import pytest
 
 from musicsvc import descriptors
@@ -21,6 +22,7 @@ from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.models import Album, Artist, ImportTask, Play, Track, TrackLike
 from musicsvc.store.security import sessions
 from tests.support.bounds import Bounds
+from tests.support.history_files import stream
 from tests.support.html_page import HtmlPage
 from tests.support.page_client import text
 from tests.support.shared_server import on_shared_loop
@@ -412,6 +414,23 @@ async def test_only_accounts_that_may_report_for_others_import_plays(developer: 
     await imported(developer, path)
     own = Play.select().join(Track, on=(Track.id == Play.track)).where(Track.imported_for == developer.id)
     assert developer.shared.store.read(own.count).result() == 3
+
+
+@on_shared_loop
+async def test_a_history_comes_in_for_the_listener_that_is_named(developer: Person, tmp_path: Path) -> None:
+    developer.do(lambda user: api_access.grant(user, plays=True, now=2))
+    streams = [stream(ts=f"2024-05-0{day}T10:03:20Z", incognito_mode=day > 2) for day in (1, 2, 3)]
+    book = write_xlsx(tmp_path / "a.xlsx", [[*streams[0]], *([*each.values()] for each in streams)])
+    for name, content, new in (("endsong_0.json", orjson.dumps(streams[:1]), 1), ("a.xlsx", book.read_bytes(), 2)):
+        path = await uploaded(developer, content, name, "plays")
+        shown = text(await developer.browser.get(path))
+        assert "This is a listening history" in shown
+        assert "name a listener for the whole file" in shown
+        await developer.browser.post(f"{path}/columns", {"listener": "me", "create_missing": "on"})
+        await ready(developer, path)
+        await imported(developer, path)
+        own = Play.select().join(Track, on=(Track.id == Play.track)).where(Track.imported_for == developer.id)
+        assert developer.shared.store.read(own.count).result() == new
 
 
 @on_shared_loop

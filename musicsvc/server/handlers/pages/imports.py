@@ -83,8 +83,8 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
         raise Invalid({f"{COLUMN}{number}": message for number, message in wrong.errors.items()}) from None
     rules = _rules(file, body)
     other_sheet = file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}
-    if other_sheet or body.encoding != file.options["encoding"]:
-        pairs = rules = []  # the columns have other names
+    if file.report["is_history"] or other_sheet or body.encoding != file.options["encoding"]:
+        pairs = rules = []  # the columns are known, or have other names
     names = ("listener", "create_missing") if subject.kind == "plays" else ("artist",)
     chosen = body.model_dump(include={"sheet", "encoding", "date_format", "strict", *names})
     queue.check_again(subject, {"pairs": pairs, "divide": rules, **chosen})
