@@ -23,7 +23,8 @@ from musicsvc.store.security import sessions
 API = "/api/"
 TOUCH_SECONDS = 1.0  # a page does not wait longer to note the last use of its session
 NOT_SENT = (
-    "You were signed out when the form arrived, so it was not accepted. If you sent it twice, the first may have been."
+    "You were signed out when the form arrived, so nothing of it was saved."
+    " If you sent it twice, the first may have been."
 )
 FILES = (".csv", ".json", ".svg")  # endings of paths that programs read
 WHOLE_PAGE = "HX-Current-URL"  # sent by htmx: the address of the page that asks for a part of itself

@@ -70,7 +70,7 @@ async def test_a_form_that_has_signed_in_or_out_says_so_when_it_is_sent_again(br
         ("/register", new, 403, "You are signed in as again@new.test."),
         ("/sign-out", {}, 403, "<h1>Sign in"),
         ("/sign-in", new, 403, "You are signed in as again@new.test."),
-        ("/settings/delete", new, 303, "If you sent it twice, the first may have been."),
+        ("/settings/delete", new, 303, "so nothing of it was saved. If you sent it twice, the first may have been."),
     ):
         sent = fields | {"form_token": await browser.form_token()}
         first, twin = [await browser.post(path, sent) for _ in range(2)]
