@@ -275,9 +275,17 @@ def table_of_rows(rows: Sequence[Sequence[Any]], name: str, **types: str) -> SQL
     return SQL(f"unnest({arrays}) AS {name} ({', '.join(types)})", [list(column) for column in zip(*rows, strict=True)])
 
 
-def is_dense(ids: Sequence[int]) -> bool:
-    """Return True if ascending `ids` have few gaps, so that they are read as one range."""
-    return ids[-1] - ids[0] < DENSE * len(ids)
+def fence() -> str:
+    """Return what ends a subquery that PostgreSQL is to run by itself, before the conditions around it."""
+    return "" if is_sqlite() else " OFFSET 0"
+
+
+def is_dense(ids: Sequence[int], part: int = DENSE) -> bool:
+    """Return True if ascending `ids` are at least 1/`part` of the numbers from the first to the last.
+
+    By default, these have so few gaps that they are read as one range.
+    """
+    return ids[-1] - ids[0] < part * len(ids)
 
 
 def batches(values: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:

@@ -191,6 +191,8 @@ async def test_a_packed_history_is_not_unpacked_without_bounds(developer: Person
     ("file", "content", "told"),
     [
         ("h.json", b'[{"ms_played": 9, "master_metadata_track_name": "Rag"}]', "The file is a listening history."),
+        ("h.csv", b"ms_played,master_metadata_track_name\n9,Rag\n", "The file is a listening history."),
+        ("h.csv", b"Ann,Rag,3:45\nAnn,Air,4:45\n", "If the first row has data, put a row of names above it."),
         ("h.csv", b"track,artist\n", "The file has no rows."),
     ],
 )

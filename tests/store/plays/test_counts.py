@@ -3,9 +3,11 @@
 from datetime import date
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY, Key
@@ -48,8 +50,23 @@ def test_ids_with_few_gaps_are_read_as_one_range(store: Store) -> None:
     days, first = counts.starts([20_000, 20_001]), TRACK << counts.ID_BITS
 
     def statements() -> tuple[list[str], list[str]]:
-        dense = [counts.dense_rows(days, TRACK, ids)[0] for ids in ([5, 7, 9], [5, 9, 15])]
+        dense = [counts.dense_rows(days, TRACK, ids)[0] for ids in ([5, 7, 9], [5, 9, 50])]
         return dense, [counts.rows_between(days, first, first)[0], counts.rows(days, TRACK, [5])[0]]
 
     dense, expected = store.read(statements).result()
     assert dense == expected
+
+
+@pytest.mark.parametrize("gap", [1, 2, 3, 7, 8, 20])
+def test_ids_with_gaps_are_found_among_others(store: Store, gap: int) -> None:
+    days, ids = counts.starts([20_000, 20_003]), range(2, 61, gap)
+
+    def read() -> list[Key]:
+        kinds = (kind << counts.ID_BITS for kind in (TRACK, ALBUM))
+        every = {day + kind + each for kind in kinds for day in days for each in range(1, 70)}
+        counts.replace(every, dict.fromkeys(every, (1, 0, b"", b"")))
+        source, values = counts.dense_rows(days, TRACK, ids)
+        return [counts.parts(key) for (key,) in sql.fetch(counts.KEYS.format(rows=source), *values)]
+
+    found = [(each.day, each.id) for each in store.write(read).result() if each.id in ids or gap > sql.DENSE]
+    assert sorted(found) == [(day, each) for day in (20_000, 20_003) for each in ids]

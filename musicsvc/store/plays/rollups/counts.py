@@ -31,6 +31,7 @@ REST = (1 << REST_BITS) - 1  # the bits of kind and id
 ORIGIN = 719_168  # days from a day before the year 1 to 1970-01-01; a multiple of 32, the longest period
 LOCK = 0x504C4159  # "PLAY"
 COUNTING = 0x504C4143  # "PLAC"
+MANY_GAPS = 8  # the rows between ids are looked at if these are at least a part of this size of them
 COMPACT_EVERY = 64  # plays between compactions of a row, hence the most integers after its bitmap
 # SQL expressions of the parts of a key. PERIOD has the level, too: no two periods have the same.
 PERIOD = f"(key >> {REST_BITS})"
@@ -119,10 +120,19 @@ def rows_between(periods: Collection[int], first: int, end: int) -> tuple[str, l
 
 
 def dense_rows(periods: Collection[int], kind: int, ids: Sequence[int]) -> tuple[str, list[Any]]:
-    """Do the same as `rows` for ascending `ids`. If they have few gaps, the result also has the ids in the gaps."""
+    """Do the same as `rows` for ascending `ids`. If they have few gaps, the result also has the ids in the gaps.
+
+    If they have some more, all rows between the first and the last id are looked at: most days lack most subjects, and
+    to search for each id on each day takes several times as long.
+    """
+    if not sql.is_dense(ids, MANY_GAPS):
+        return rows(periods, kind, ids)
+    source, values = rows_between(periods, (kind << ID_BITS) + ids[0], (kind << ID_BITS) + ids[-1] + 1)
     if sql.is_dense(ids):
-        return rows_between(periods, (kind << ID_BITS) + ids[0], (kind << ID_BITS) + ids[-1] + 1)
-    return rows(periods, kind, ids)
+        return source, values
+    chosen, numbers = sql.table_of(ids, "chosen")
+    source = f"(SELECT * FROM {source}{sql.fence()}) AS play_count WHERE {SUBJECT} IN (SELECT value FROM {chosen})"  # noqa: S608 - our own names
+    return source, [*values, numbers]
 
 
 def fetch_rows(query: str, periods: Collection[int], kind: int, ids: Collection[int]) -> list[Any]:
