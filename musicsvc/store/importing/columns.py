@@ -286,8 +286,8 @@ class Columns:
                 fault = f"{each.field} {each.reason}; line {each.line} has {each.example}"
                 raise Failure(f"The column {cut(each.column)!r} cannot be read: {fault}.")
             unnamed = "" if found else " If the first row has data, put a row of names above it."
-            remedy = f"Name one with --map COLUMN={missing[0]}{required[missing[0]]}.{unnamed} {listed}"
-            raise UnclearError(f"No column has the {missing[0]}.", remedy)
+            remedy = f"Name one with --map COLUMN={missing[0]}{required[missing[0]]}. {listed}"
+            raise UnclearError(f"No column has the {missing[0]}.{unnamed}", remedy)
 
     def field(self, column: str) -> str | None:
         """Return the field that the column fills, or None if the column is ignored."""

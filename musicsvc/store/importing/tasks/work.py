@@ -201,7 +201,8 @@ class _Task:
             except StoppedError:
                 raise
             except Failure as failure:
-                report["problem"] = self._plain(failure)
+                is_other = isinstance(failure, UnclearError) and self._is_history()
+                report["problem"] = HISTORY if is_other else self._plain(failure)
         report["columns"] = _columns(kind.columns, excerpt.names(), report.get("doubts", {}))
         if self._task.kind == "catalog" and not report["problem"]:
             found = catalog.artists_of_others(lambda: Excerpt(self._open(), self._heed), options, self._store)
