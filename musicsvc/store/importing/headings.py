@@ -60,6 +60,7 @@ DAILY = {"date", "trackid", "track", "artists", "plays", "listeners"}  # of our 
 ZONES = {"local", "lokal", "ortszeit", "europe", "america", "asia", "australia", "africa", "pacific"}
 ZONES |= {"cet", "cest", "mez", "mesz", "bst", "ist", "jst", "aest"}
 ZONES |= {"et", "est", "edt", "ct", "cst", "cdt", "mt", "mst", "mdt", "pt", "pst", "pdt"}
+MOST_HOURS = 14  # from UTC
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPENING = re.compile(r"[(\[*]")
@@ -103,9 +104,8 @@ def unit(heading: str) -> int:
 def is_zoned(heading: str) -> bool:
     """Return True if a heading names a zone other than UTC in brackets, such as `(CET)` or `(UTC+2)`."""
     aside = {*words(heading)} - {*words(_without_asides(heading))}
-    return not ZONES.isdisjoint(aside) or (
-        bool({"utc", "gmt"} & aside) and any(each.strip("0").isdigit() for each in aside)
-    )
+    hours = any(each.isdigit() and 0 < int(each) <= MOST_HOURS for each in aside)  # not those of `(UTC, ISO 8601)`
+    return not ZONES.isdisjoint(aside) or (hours and not aside.isdisjoint({"utc", "gmt"}))
 
 
 def key(heading: str) -> str:

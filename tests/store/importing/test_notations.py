@@ -266,7 +266,10 @@ def test_lengths_in_a_column_of_that_heading_are_no_times_of_1970(
     ("zone", "cell", "is_read"),
     [
         *((zone, "2026-01-31 12:00:00", False) for zone in ("CET", "Europe/Berlin", "UTC+2", "GMT +01:00", "local")),
-        *((zone, "2026-01-31 12:00:00", True) for zone in ("UTC", "UTC+00:00", "yyyy-mm-dd hh:mm", "when")),
+        *(
+            (zone, "2026-01-31 12:00:00", True)
+            for zone in ("UTC", "UTC+00:00", "UTC, 24 h, ISO 8601", "yyyy-mm-dd hh:mm", "when")
+        ),
         *(("CET", cell, True) for cell in ("2026-01-31T13:00+01", "2026-01-31 12:00:00Z", "1769860800")),
     ],
 )
