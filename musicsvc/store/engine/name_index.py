@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from musicsvc.store.engine.name_keys import folded_key, name_key
+from musicsvc.store.engine.name_keys import folded_key, is_plain, name_key
 from musicsvc.store.engine.sql import current, fetch, in_list, is_sqlite, run, run_many
 from musicsvc.store.engine.tables import current_tables
 
@@ -32,6 +32,7 @@ WITHOUT_BLANKS = (
 )
 # A place before a character of these scripts, or before a letter or digit and after another character or one of them.
 LATER_WORD = re.compile(rf"(?<=.)(?=[{WITHOUT_BLANKS}])|(?<=[\W_{WITHOUT_BLANKS}])(?=[^\W_])")
+ASCII_WORDS = re.compile(r"[^\W_]+[\W_]*|[\W_]+", re.ASCII)  # with the signs behind each
 TRIGRAM = 3
 ID_BITS, LONGEST = 53, 1023
 ID_MASK = (1 << ID_BITS) - 1
@@ -160,9 +161,9 @@ class NameIndex:
 
     def add(self, names: Iterable[tuple[int, str]]) -> None:
         """Add names, given as (id, name) pairs, to the index, which must not contain these pairs yet."""
-        folded = ((row_id, folded_key(name)) for row_id, name in names)
-        # In the order of keys: before a lower key, FTS5 would write what it holds to a segment of its own.
-        rows = sorted([(_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded])
+        folded = [(row_id, folded_key(name)) for row_id, name in names]
+        rows = [(_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded]
+        rows.sort()  # before a lower key, FTS5 would write what it holds to a segment of its own
         connection: Any = current().connection()
         if is_sqlite():
             connection.executemany(INSERT.format(table=self.table), rows)
@@ -205,6 +206,8 @@ def _marked(folded: str) -> str:
     """Return the text with the mark `WORD_BEGINS` before each word except the first."""
     if folded.isascii() and folded.replace(" ", "").isalnum():  # most names; keys have single blanks
         return folded.replace(" ", f" {WORD_BEGINS}")
+    if folded.isascii():
+        return WORD_BEGINS.join(ASCII_WORDS.findall(folded))
     return LATER_WORD.sub(WORD_BEGINS, folded)
 
 
@@ -270,7 +273,7 @@ def _take_changed() -> Iterator[tuple[str, list[tuple[int, str]], list[Any]]]:
 
 def spell(source: str, names: Iterable[tuple[int, str]]) -> None:
     """Add names, given as (id, name) pairs of rows of the table `source`, to the spellings if they are none yet."""
-    keyed = ((name_key(name), row_id, name) for row_id, name in names)
+    keyed = ((name_key(name), row_id, name) for row_id, name in names if not is_plain(name))
     run_many(SPELL, [(key[:KEY], source, row_id, name) for key, row_id, name in keyed if key != name])
 
 

@@ -37,9 +37,9 @@ def name_key(name: str) -> str:
 
 def folded_key(name: str) -> str:
     """Return the key of a name in lower case, without accents and compatibility forms. Indic vowel signs stay."""
+    if is_plain(name):
+        return name.lower()
     key = _plain(name)
-    if key.isascii():
-        return key.lower()
     letters = "".join(char for char in unicodedata.normalize("NFKD", key) if not _is_accent(char))
     return _plain(letters.casefold().translate(_BASE))
 
@@ -58,11 +58,15 @@ def closest(found: Collection[T], names_of: Callable[[T], tuple[str, ...]], want
     return [each for each in found if tuple(map(name_key, names_of(each))) == keys]
 
 
+def is_plain(name: str) -> bool:
+    """Return True for a name that is its own key, as most are, in little time. Others may be theirs too."""
+    return name.isascii() and name.isprintable() and "  " not in name and name[:1] != " " != name[-1:]
+
+
 def _plain(name: str) -> str:
-    if name.isascii() and name.isprintable():
-        if "  " not in name and name[:1] != " " != name[-1:]:
-            return name
-    else:
+    if is_plain(name):
+        return name
+    if not (name.isascii() and name.isprintable()):
         name = _REPLACED.sub(lambda found: _ASCII.get(found[0], ""), unicodedata.normalize("NFC", name))
     return unicodedata.normalize("NFC", " ".join(name.split()))
 
