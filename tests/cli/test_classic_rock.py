@@ -24,10 +24,10 @@ SUNDAY = "2014-06-22"
 AFTERNOON, EVENING = parse("2014-06-22T15:10:42.7Z"), parse("2014-06-22T23:59:20Z")  # the second is after all plays
 EARLY = {Named("today", SUNDAY, SUNDAY): "parquet", Named("custom", "2014-06-21", SUNDAY): "csv"}
 LATE = {
-    Named("custom", "2014-06-18", "2014-06-20"): "xlsx",
+    Named("custom", "2014-06-18", "2014-06-20"): "json",
     Named("all", "2014-06-16", SUNDAY, -1): "parquet",
 }
-MORE = {Named("7-days", "2014-06-16", SUNDAY): "json", Named("2014-06", "2014-06-01", SUNDAY, 1): "csv"}
+MORE = {Named("7-days", "2014-06-16", SUNDAY): "xlsx", Named("2014-06", "2014-06-01", SUNDAY, 1): "csv"}
 
 
 Row = dict[str, Any]

@@ -71,11 +71,11 @@ def stamp(instant: int) -> str:
 
 def release(plays: list[PlayOf], released: date, days: int, today: date) -> list[JSON]:
     """Return the points of an album, one for each day from its release on, up to today."""
+    heard = [(time(play).date(), play.listener) for play in plays]
     points = []
     for day in range(days):
         at = released + timedelta(days=day)
         if at <= today:
-            since = {play.listener for play in plays if released <= time(play).date() <= at}
-            count = sum(time(play).date() == at for play in plays)
-            points.append({"day": day, "plays": count, "listeners": len(since)})
+            since = {listener for when, listener in heard if released <= when <= at}
+            points.append({"day": day, "plays": [when for when, _ in heard].count(at), "listeners": len(since)})
     return points
