@@ -81,6 +81,17 @@ def test_a_file_that_may_not_be_written_is_named(refused: Refused, folder: Path)
     assert line.endswith(f"may not write to it. Run: chmod u+rw {file}\n")
 
 
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_file_beside_the_database_that_another_user_left_is_named(
+    refused: Refused, folder: Path, suffix: str
+) -> None:
+    file = folder / f"musicsvc.db{suffix}"
+    file.touch(mode=0)
+    line = refused(*CREATE)
+    assert line.startswith(f"Error: The database {folder / 'musicsvc.db'} cannot be opened: ")
+    assert line.endswith(f"The file {owner(file)}: {me()} may not read it. Run: chmod u+rw {file}\n")
+
+
 def test_a_file_that_may_not_be_read_is_named(refused: Refused, folder: Path) -> None:
     for name, says in (("musicsvc.db", "The database {} cannot be opened: Permission denied. "), ("config.toml", "")):
         file = folder / name

@@ -177,7 +177,8 @@ def translated_open_errors(path: Path) -> Iterator[None]:
 
 def _denial(path: str | Path) -> str:
     """Return text for an error message: why this user cannot write the file or, if unknown, what writing requires."""
-    denied = permissions.denial(Path(path), write=True)
+    denials = (permissions.denial(Path(f"{path}{suffix}"), write=True) for suffix in ("", "-wal", "-shm"))
+    denied = next(filter(None, denials), None)
     return str(denied or "Its disk must have free space and inodes, and its folder must be writable.")
 
 
