@@ -1,7 +1,6 @@
 """The table of all artists, albums or tracks of an account with their figures, in any order, found by name or code."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pyroaring import BitMap64
@@ -95,7 +94,7 @@ def _values(kind: int, ids: Sequence[int], window: Window, column: str) -> Value
         return {each: folded_key(name) for each, name in export_rows.names(kind, ids).items()}
     if column == ARTISTS:
         return {each: [folded_key(name) for name in some] for each, some in export_rows.authors(kind, ids).items()}
-    found = COLUMNS.get(column, _figure)(kind, ids, window, column)
+    found = COLUMNS.get(column, _listeners)(kind, ids, window, column)
     return {each: found.get(each, 0) for each in ids}
 
 
@@ -117,12 +116,14 @@ def _given(kind: int, ids: Collection[int], window: Window, column: str) -> Valu
     return given
 
 
-def _figure(kind: int, ids: Sequence[int], window: Window, column: str) -> Values:
-    """Return the values of a column that needs the listeners of all rows."""
-    field = attrgetter(next(each.key for each in figures.FIGURES if each.name == column))
-    reader, found = Reader(window, window.before), dict[int, Any]()
+def _listeners(kind: int, ids: Sequence[int], window: Window, column: str) -> Values:
+    """Return the values of a column that needs the listeners of all rows, from the days that it is of."""
+    windows = {"listeners_period": [window], "listeners_change": [window, window.before]}.get(column, [])
+    reader, found = Reader(*windows, all_time=not windows), dict[int, Any]()
     for some in batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
-        found |= {each: field(of) for each, of in figures.of_several(kind, some, window, reader).items()}
+        for each, stats in reader.stream(kind, some).items():
+            numbers = [len(part.listeners) for part in stats]
+            found[each] = numbers[0] if len(numbers) == 1 else figures.change(*numbers)
     return found
 
 
