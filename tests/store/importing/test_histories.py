@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import orjson
 import pytest
 
@@ -375,6 +376,14 @@ def test_a_history_in_a_workbook_or_below_a_title_is_read_as_in_a_table(tmp_path
         assert (reader.is_history, reader.sheets) == (True, ["Sheet", "Notes"])
     with histories.open_file(book, mapped=True) as reader:
         assert (reader.is_history, reader.columns) == (False, rows[0])
+
+
+def test_a_history_in_parquet_is_read_with_its_times(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    plain = "200000 AS ms_played, 'Rag' AS master_metadata_track_name, 'Ann' AS master_metadata_album_artist_name"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT TIMESTAMP '2024-05-01 10:03:20' AS ts, {plain}) TO '{file}' (FORMAT parquet)")
+    assert read(file) == [(1, "Ann", "Rag", None, "2024-05-01T10:00:00", 200_000)]
 
 
 UNKNOWN = {  # files whose first entry has no time, or one that stands for none, and whose second is the play RAG

@@ -106,11 +106,11 @@ def spotify_account(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
     }
 
 
-def _began(ended: str | None, played: int) -> datetime | None:
+def _began(ended: datetime | str | None, played: int) -> datetime | None:
     """Return the start of a play that ended at the time `ended`, in UTC, and lasted `played` milliseconds."""
     if not ended:
         return None
-    end = datetime.fromisoformat(ended)
+    end = datetime.fromisoformat(str(ended))
     return (end if end.tzinfo else end.replace(tzinfo=UTC)) - timedelta(milliseconds=played)
 
 
