@@ -211,8 +211,7 @@ class Columns:
         self.of_export, known = headings.without_own_ids(names, self.fields)
         # A heading that is known as it stands, such as `ms_played`, is not taken for another without its unit.
         keys = {name: forms[:1] if {*forms[:1]} <= owned else forms for name in known if (forms := headings.keys(name))}
-        # Why a column is not used, although a field has such a name or its values may have some.
-        spare = {name: NESTED for name in names if any(has_objects(row.values.get(name)) for row in rows)}
+        spare = {name: NESTED for name in names if any(has_objects(row.values.get(name)) for row in rows)}  # reasons
         for name in self.fields:
             taken = next((column for column, field in self.mapped.items() if field == name), None)
             for column in headings.candidates(keys, name, self._synonyms.get(name, ""), found):
