@@ -14,7 +14,6 @@ import pytest
 
 from musicsvc.wording import escape_controls
 from tests.support.demo import Demo, running_demo
-from tests.support.generated_clients import CLIENTS, GeneratedClient
 from tests.support.good_client import GoodClient
 from tests.support.program import run as run_program
 
@@ -252,14 +251,3 @@ def test_wrong_options_are_refused_before_the_demo_starts(options: tuple[str, ..
 def test_a_demo_without_score_has_no_card(shared_demo: Demo) -> None:
     assert shared_demo.get("/demo/score").status == 404
     assert shared_demo.get("/demo/faults").json["faults"] == []
-
-
-@pytest.mark.parametrize("language", ["py", "ts"])
-async def test_generated_clients_that_know_nothing_of_a_card_are_accused_of_nothing(
-    reset: Demo, request: pytest.FixtureRequest, language: str
-) -> None:
-    client: GeneratedClient = request.getfixturevalue({"py": "python_client", "ts": "typescript_client"}[language])
-    assert reset.ask("DELETE", "/demo/faults").status == 200
-    await client.run(CLIENTS / f"walk.{language}", reset.root, reset.token)
-    found = states(reset.get("/demo/score").json["card"])
-    assert found == dict.fromkeys(POINTS, "not tested") | dict.fromkeys(("paging", "fields", "edge"), "passed")

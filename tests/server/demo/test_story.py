@@ -119,7 +119,7 @@ def story(request: pytest.FixtureRequest, demo: Demo, tmp_path_factory: pytest.T
     if language == "py":
         if not MYPY.exists():
             pytest.skip("mypy is not installed beside openapi-python-client (tests/clients/install)")
-        execute(client.folder, MYPY, "--strict", "--follow-imports=silent", "story.py")
+        execute(client.folder, MYPY, "--strict", "--follow-imports=silent", "--cache-dir=/dev/null", "story.py")
     pipe, environment = subprocess.PIPE, given_environment()
     with subprocess.Popen(command, cwd=client.folder, env=environment, text=True, stdin=pipe, stdout=pipe) as program:
         yield Story(language, program)
