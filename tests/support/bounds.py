@@ -39,7 +39,7 @@ CONSTANTS = {
     "most_tracks": "store.catalog.album_sizes.MOST_TRACKS",
     "few_names": "store.dashboards.catalog_search.FEW",
     "most_names": "store.dashboards.dashboards.MOST_NAMES",
-    "many_in_table": "store.dashboards.tables.MANY_IDS",
+    "many_in_table": "store.dashboards.tables.MANY_ROWS",
     "table_rows": "store.dashboards.tables.PER_PAGE",
     "popular_track": "store.dashboards.trends.POPULAR",
     "read_one_by_one": "store.dashboards.trends.TOP",

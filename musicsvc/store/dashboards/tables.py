@@ -13,11 +13,12 @@ from musicsvc.store.insights.export_rows import ExportRow
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.insights.tops import Bounds
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups.reader import MANY_IDS, Reader, all_time_plays
+from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import TRACK
 
 PER_PAGE = 20
 ROWS_AT_ONCE = 1024
+MANY_ROWS = 2000  # of which only those with many plays are compared
 NAME, ARTISTS = "name", "artists"
 SORTS = (NAME, ARTISTS, *export_rows.FIGURES)
 Values = Mapping[int, Any]
@@ -42,7 +43,7 @@ class TablePage(NamedTuple):
 def page(user_id: int, selection: Selection, window: Window, number: int) -> TablePage:
     """Return a page of the table. Call in a transaction."""
     kind, ids, last = selection.kind, _ids(user_id, selection), number * PER_PAGE
-    may_skip = selection == Selection(kind) and number == 1 and len(ids) > MANY_IDS
+    may_skip = selection == Selection(kind) and number == 1 and len(ids) > MANY_ROWS
     order = (may_skip and _most_played(kind, ids, window, last)) or _order(ids, selection, window)
     return TablePage(read(kind, order[last - PER_PAGE : last], window), len(ids))
 
@@ -72,7 +73,7 @@ def _ids(user_id: int, selection: Selection) -> BitMap64:
 def _most_played(kind: int, own: BitMap64, window: Window, count: int) -> list[int] | None:
     """Return the `count` most played ones of many, or None if all must be compared."""
     within, _ = tops.read(window, kind, [*own], 2 * count, 1)
-    plays = Reader(window, all_time=False).plays  # of many ids also those between them
+    plays = Reader(window, all_time=False).plays  # also of ids of others, which are between them
     return tops.best(
         within, Bounds(), count, lambda some: {each: of for each, of in plays(kind, some).items() if each in own}
     )

@@ -24,7 +24,6 @@ from musicsvc.store.plays.subjects import TRACK
 SETS = f"SELECT {counts.SUBJECT}, {counts.PERIOD}, plays, listeners FROM {{rows}}"  # noqa: S608 - our own names
 STORED = f"SELECT {counts.SUBJECT}, {counts.PERIOD} FROM {{rows}}"  # noqa: S608 - our own names
 SUMS = f"SELECT {counts.SUBJECT}, CAST(SUM(plays) AS BIGINT) FROM {{rows}} GROUP BY 1"  # noqa: S608 - our own names
-MANY_IDS = 2000  # whose plays are added up in the database
 MANY_DAYS = 400  # a longer list of numbers in a statement costs more than to look for those with plays
 # The first row of each period that has rows, from one key to another: one search for each.
 PERIODS = f"""
@@ -159,24 +158,19 @@ class Reader:
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
         """Return the number of plays in all the windows of this reader together, by id.
 
-        `ids` are those of tracks, albums or artists. Ids without plays are absent; of many ids with few gaps, those in
-        the gaps may be present.
+        `ids` are those of tracks, albums or artists. Ids without plays are absent.
         """
         found: dict[int, int] = defaultdict(int)
         for window in self._windows:
             for subject, some in of_last_day(kind, ids, window).items():
                 found[subject] += sum(plays for plays, _ in some)
-        rows = self._sums(kind, ids) if len(ids) > MANY_IDS else self._rows(kind, ids, "plays")
-        for subject, *_, plays in rows:
-            found[subject] += plays
+        if ids and self.periods:
+            wanted = set(ids)
+            rows, values = counts.dense_rows(self.periods, kind, sorted(wanted))
+            for subject, plays in fetch(SUMS.format(rows=rows), *values):
+                if subject in wanted:
+                    found[subject] += plays
         return found
-
-    def _sums(self, kind: int, ids: Collection[int]) -> list[Any]:
-        """Return the plays in all windows by id, perhaps also of ids between them."""
-        if not self.periods:
-            return []
-        rows, values = counts.dense_rows(self.periods, kind, sorted(ids))
-        return fetch(SUMS.format(rows=rows), *values)
 
     @property
     def periods(self) -> list[int]:
