@@ -213,11 +213,9 @@ def import_plays(
     mapped = bool(options.chosen.pairs)
 
     def opened(path: Path) -> records.Reader:
-        reader = histories.open_file(path, source.form, source.sheet, mapped=mapped, encoding=source.encoding)
-        if listener is None and reader.is_history:
-            reader.close()
+        if listener is None and histories.is_history(path, source.form, mapped=mapped):
             raise records.UnclearError(plays.NO_LISTENER[0], "Add --listener NAME.")
-        return reader
+        return histories.open_file(path, source.form, source.sheet, mapped=mapped, encoding=source.encoding)
 
     import_run.import_file(session, options, opened, plays.Plays, twins.warn_of_plays)
 
