@@ -10,6 +10,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb  # noqa: F401 - for all dumps
+
+from musicsvc.cli import later
+from musicsvc.cli.main import command
 from tests.faults import killing
 from tests.support import dumps
 from tests.support.command import run_in_process
@@ -18,7 +22,9 @@ NEVER = 1 << 40  # the number of a step
 
 
 def main(given: str, every: str) -> None:
-    """Kill dumps until one finishes."""
+    """Kill dumps until one finishes. Each finds imported here what the command imports."""
+    assert [*command().commands.values()]
+    later.execute_all()
     folder = Path(given)
     place = folder / "killed"
     killed = replacing = 0

@@ -1,6 +1,7 @@
 """`musicsvc seed`."""
 
 import json
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -12,12 +13,8 @@ from tests.cli.conftest import Json, Run
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("options", "tokens"), [(["--accounts"], 7), ([], 0)])
-def test_the_sample_data_is_added_once_and_no_token_is_printed(
-    run: Run, store: Store, options: list[str], tokens: int
-) -> None:
-    first = run("seed", "--json", *options)
+def check_added(first: CompletedProcess[str], store: Store, tokens: int) -> None:
+    """Compare what was printed with the sample data."""
     assert "Warning" not in first.stderr
     assert "msvc_" not in first.stdout + first.stderr
     made = json.loads(first.stdout)
@@ -27,7 +24,9 @@ def test_the_sample_data_is_added_once_and_no_token_is_printed(
     assert made.pop("plays") > 20_000
     assert made == catalog | people | rest
     assert len(store.read(users.list).result()) == 6
-    again = run("seed", *options)
+
+
+def check_again(again: CompletedProcess[str]) -> None:
     # Today's plays come in as the day goes on, so that one may have come since.
     assert (again.stdout, again.stderr.splitlines()[0].rpartition(" ")[0]) in {
         ("", "All data exists already. Nothing was"),
@@ -36,16 +35,19 @@ def test_the_sample_data_is_added_once_and_no_token_is_printed(
 
 
 @pytest.mark.slow
-def test_only_with_its_option_sample_data_has_accounts_that_can_sign_in_or_call_the_api(
+def test_without_its_option_sample_data_has_no_accounts_that_can_sign_in_or_call_the_api(
     run: Run, ask: Json, store: Store
 ) -> None:
     def usable() -> int:
         with_rights = User.api_access | User.admin | User.reports_plays | ~User.password_hash.is_null()
         return User.select().where(with_rights).count() + Token.select().count()
 
-    assert "nobody can sign in or call the API with them. To make accounts with valid tokens" in run("seed").stderr
+    first = run("seed", "--json")
+    check_added(first, store, tokens=0)
+    assert "nobody can sign in or call the API with them. To make accounts with valid tokens" in first.stderr
     assert (store.read(usable).result(), ask("token", "list")) == (0, [])
     again = run("seed", "--accounts")
+    check_again(again)
     assert again.stderr.splitlines()[-1] == (
         "Accounts that exist already keep their rights and got no token. Use --accounts with a new database."
     )
@@ -53,12 +55,16 @@ def test_only_with_its_option_sample_data_has_accounts_that_can_sign_in_or_call_
 
 
 @pytest.mark.slow
-def test_the_option_says_that_accounts_have_valid_tokens(run: Run, ask: Json) -> None:
-    said = run("seed", "--accounts").stderr.splitlines()[-1]
-    assert said == (
+def test_with_its_option_the_sample_data_is_added_once_and_no_token_is_printed(
+    run: Run, ask: Json, store: Store
+) -> None:
+    first = run("seed", "--json", "--accounts")
+    check_added(first, store, tokens=7)
+    assert first.stderr.splitlines()[-1] == (
         "The accounts have API access and valid tokens. For a token's value: musicsvc token list, token regenerate ID."
     )
     assert [row["state"] for row in ask("token", "list")].count("valid") == 5
+    check_again(run("seed", "--accounts"))
     assert "Remove --accounts or --scale" in run("seed", "--accounts", "--scale", "1", expect=2).stderr
 
 

@@ -42,7 +42,7 @@ def prefilled(store: Store) -> None:
     """Create a store whose exports are larger than all output buffers."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MUSICSVC_DATABASE_URL", store.url)
-        for line in (["seed", "--accounts"], ["seed", "--scale", "0.1"]):
+        for line in (["seed", "--accounts"], ["seed", "--scale", "0.03"]):
             assert run_in_process(line).returncode == 0
 
 

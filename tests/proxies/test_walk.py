@@ -163,6 +163,7 @@ def load(now: int) -> sample_pages.Sample:
 
 
 @on_shared_loop
+@pytest.mark.parametrize("proxied", ["nginx", pytest.param("caddy", marks=pytest.mark.long)], indirect=True)
 async def test_every_link_and_form_leads_to_a_page_below_the_base_path(proxied: Front) -> None:
     now = proxied.shared.clock.now()
     sample = proxied.shared.store.write(lambda: load(now)).result()
