@@ -10,7 +10,7 @@ from musicsvc import config
 from musicsvc.cli import backups, copying, output
 from musicsvc.cli.options import FileCommand, flag, group
 from musicsvc.cli.session import Session
-from musicsvc.errors import Failure
+from musicsvc.errors import Damaged, Failure
 from musicsvc.store import opening
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine import list_blocks, name_index
@@ -102,8 +102,11 @@ def recount(session: Session) -> None:
 def _problems(settings: config.Settings) -> list[str]:
     """Return one line per problem of the database or the activity log. Raises Failure if either cannot be opened."""
     with opening.open_unchecked(settings.store_url) as store:
-        schema.require_current(store)
-        problems = store.read(schema.problems).result()
+        try:
+            schema.require_current(store)
+            problems = store.read(schema.problems).result()
+        except Damaged:
+            problems = ["integrity: the database is damaged. Restore a backup: musicsvc db restore FILE"]
     return problems + activity_log.check(settings.store_url, settings.activity.file)
 
 

@@ -37,6 +37,13 @@ def _cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
 
+def _damaged(file: Path) -> None:
+    _sql(file, "CREATE TABLE filling AS SELECT zeroblob(9000000)")  # too large to be checked when it is opened
+    with file.open("r+b") as disk:
+        disk.seek(10 * 4096)
+        disk.write(b"\xff" * 3 * 4096)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "message"),
@@ -45,9 +52,10 @@ def _cut(file: Path) -> None:
         (_newer, "needs musicsvc 9.9.0"),
         (_older, "before version 0.1.0"),
         (_cut, "is cut short"),
+        (_damaged, "the database is damaged. Restore a backup"),
         (Path.unlink, "musicsvc init"),
     ],
-    ids=["dangling", "newer", "older", "cut", "missing"],
+    ids=["dangling", "newer", "older", "cut", "damaged", "missing"],
 )
 def test_every_problem_is_reported_as_one_json_value(
     bare: Run, tmp_path: Path, spoil: Callable[[Path], None], message: str
