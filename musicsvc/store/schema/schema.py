@@ -232,14 +232,14 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
         lock.execute_sql(f"{WITHOUT_LIMIT}; SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
         yield database
     except postgres.ERRORS as error:
-        raise _failure(error, postgres.translate(error)) from error
+        raise _failure(postgres.reason(error), postgres.translate(error)) from error
     finally:
         lock.close_all()
         database.close_all()
 
 
-def _failure(error: Exception, translated: BaseException) -> Failure:
-    """Return `translated` if it is a Failure, else a Failure with `error` as the reason why the upgrade failed."""
+def _failure(reason: object, translated: BaseException) -> Failure:
+    """Return `translated` if it is a Failure, else a Failure with the reason why the upgrade failed."""
     if isinstance(translated, Failure):
         return translated
-    return Failure(f"The database could not be upgraded: {error}.")
+    return Failure(f"The database could not be upgraded: {reason}.")

@@ -178,6 +178,7 @@ def test_a_missing_server_is_reported_in_one_line_without_the_password(tmp_path:
     assert refusal.value.message == "The database is not available."
     told = f"The database postgresql://ada:***@/none?host={quote(str(tmp_path), safe='')} does not accept connections: "
     assert refusal.value.here.startswith(told)
+    assert refusal.value.here.endswith(" failed: No such file or directory.")
     assert "secret" not in refusal.value.here
     assert "\n" not in refusal.value.here
 

@@ -227,5 +227,6 @@ def translate(error: BaseException) -> BaseException:
 
 
 def reason(error: BaseException) -> str:
-    """Return the error message in one line, without PostgreSQL's DETAIL section and without a part of the statement."""
-    return " ".join(str(error).partition("DETAIL:")[0].partition("\nLINE ")[0].split()).rstrip(".")
+    """Return the error message in one line, without PostgreSQL's DETAIL section, questions, and parts of statements."""
+    told = str(error).partition("DETAIL:")[0].partition("\nLINE ")[0]
+    return " ".join(line.strip() for line in told.splitlines() if not line.endswith("?")).strip().rstrip(".")
