@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
+from musicsvc.store.insights import export_rows
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY, Key
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 FIRST_DAY, LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 LAST_ID = 2**37 - 1
+READ = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'play_count'"
 KEYS = st.builds(
     Key,
     st.sampled_from([DAY, BLOCK8, BLOCK32]),
@@ -70,3 +72,19 @@ def test_ids_with_gaps_are_found_among_others(store: Store, gap: int) -> None:
 
     found = [(each.day, each.id) for each in store.write(read).result() if each.id in ids or gap > sql.DENSE]
     assert sorted(found) == [(day, each) for day in (20_000, 20_003) for each in ids]
+
+
+@pytest.mark.only_on("postgres")
+def test_rows_of_a_day_are_streamed_without_reading_those_of_others(store: Store) -> None:
+    days, ids = counts.starts(range(20_000, 20_100)), range(1, 101)
+    every = {day + (TRACK << counts.ID_BITS) + each for day in days for each in ids}
+    store.write(lambda: counts.replace(every, dict.fromkeys(every, (1, 0, b"", b"")))).result()
+    store.write(lambda: sql.run("ANALYZE play_count")).result()
+
+    def read() -> tuple[int, int]:
+        rows, values = counts.dense_rows(days[-1:], TRACK, ids)
+        found = [*sql.stream_rows(export_rows.PLAYS_OF_DAY.format(rows=rows), *values)]
+        ((fetched,),) = sql.fetch(READ)
+        return len(found), fetched
+
+    assert store.read(read).result() == (100, 100)

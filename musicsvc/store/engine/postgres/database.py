@@ -22,11 +22,13 @@ from musicsvc.store.engine.sql import T
 from musicsvc.store.engine.tables import Noting, Tables, note
 from musicsvc.store.engine.url import describe
 
-# Begin each transaction together with BEGIN: a pooler like pgbouncer gives each transaction another session.
+# Begin each transaction together with BEGIN: a pooler like pgbouncer gives each transaction another session. Queries
+# that are streamed are planned for all of their rows, not for the first ones of a large table.
 TRANSACTION_SETTINGS = """
     SET LOCAL lock_timeout = {lock};
     SET LOCAL statement_timeout = {statement};
-    SET LOCAL idle_in_transaction_session_timeout = 60000
+    SET LOCAL idle_in_transaction_session_timeout = 60000;
+    SET LOCAL cursor_tuple_fraction = 1
 """
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
