@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -37,10 +38,10 @@ def _cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
 
-def _damaged(file: Path) -> None:
+def _damaged(file: Path, page: int = 10) -> None:
     _sql(file, "CREATE TABLE filling AS SELECT zeroblob(9000000)")  # too large to be checked when it is opened
     with file.open("r+b") as disk:
-        disk.seek(10 * 4096)
+        disk.seek(page * 4096)
         disk.write(b"\xff" * 3 * 4096)
 
 
@@ -53,9 +54,10 @@ def _damaged(file: Path) -> None:
         (_older, "before version 0.1.0"),
         (_cut, "is cut short"),
         (_damaged, "the database is damaged. Restore a backup"),
+        (partial(_damaged, page=1000), "invalid page number 4294967295"),
         (Path.unlink, "musicsvc init"),
     ],
-    ids=["dangling", "newer", "older", "cut", "damaged", "missing"],
+    ids=["dangling", "newer", "older", "cut", "damaged", "damaged in a table", "missing"],
 )
 def test_every_problem_is_reported_as_one_json_value(
     bare: Run, tmp_path: Path, spoil: Callable[[Path], None], message: str
@@ -69,3 +71,4 @@ def test_every_problem_is_reported_as_one_json_value(
     found = json.loads(done.stdout)
     assert found == {"ok": False, "problems": found["problems"]}
     assert message in found["problems"][0]
+    assert "\n" not in found["problems"][0]

@@ -173,8 +173,9 @@ def damage() -> list[str]:
 
 
 def corruption() -> list[str]:
-    """Return what is wrong with the pages and indexes of the SQLite database."""
-    return [str(row[0]) for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
+    """Return what is wrong with the pages and indexes of the SQLite database, in lines of up to 100 defects."""
+    lines = [line for (text,) in current().execute_sql("PRAGMA integrity_check") for line in str(text).splitlines()]
+    return [line for line in lines if line not in {"ok", "*** in database main ***"}]
 
 
 def differences() -> list[str]:
