@@ -280,12 +280,12 @@ def fence() -> str:
     return "" if is_sqlite() else " OFFSET 0"
 
 
-def is_dense(ids: Sequence[int], part: int = DENSE) -> bool:
+def is_dense(ids: Sequence[int], part: int | None = None) -> bool:
     """Return True if ascending `ids` are at least 1/`part` of the numbers from the first to the last.
 
     By default, these have so few gaps that they are read as one range.
     """
-    return ids[-1] - ids[0] < part * len(ids)
+    return ids[-1] - ids[0] < (DENSE if part is None else part) * len(ids)
 
 
 def batches(values: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:

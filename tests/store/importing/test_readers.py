@@ -248,11 +248,12 @@ def zipped(**members: str) -> bytes:
 
 
 OPEN_DOCUMENT = "application/vnd.oasis.opendocument.text"
+TABLE = "Import a table of the tracks instead."
 SAVE = "Open it in the program that made it, and save the table as CSV or as an Excel workbook."
 UNPACK = "Unpack it and import the files in it."
 OTHERS = {
     b"%PDF-1.7 ...": f"a PDF document, which cannot be imported. {SAVE}",
-    b"\x89PNG\r\n\x1a\n": "an image (PNG), which cannot be imported. Import a table of the tracks instead.",
+    b"\x89PNG\r\n\x1a\n": f"an image (PNG), which cannot be imported. {TABLE}",
     bz2.compress(b"a,b"): f"a file compressed with bzip2, which cannot be imported. {UNPACK}",
     lzma.compress(b"a,b"): f"a file compressed with xz, which cannot be imported. {UNPACK}",
     b"{\\rtf1 ": f"a document (RTF), which cannot be imported. {SAVE}",
@@ -268,7 +269,7 @@ OTHERS = {
     "\ufeff\n<!DOCTYPE html><html>".encode(): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
     "<table><tr>".encode("utf-16"): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
     b'<?xml version="1.0"?><Workbook>': f"an XML document, which cannot be imported. {SAVE}",
-    b"#EXTM3U\n#EXTINF:225,Ann - Rag\na.mp3\n": "a playlist of files (M3U), which cannot be imported. Import a table",
+    b"#EXTM3U\n#EXTINF:225,Ann - Rag\na.mp3\n": f"a playlist of files (M3U), which cannot be imported. {TABLE}",
     gzip.compress(b"%PDF-1.7"): "a PDF document, compressed with gzip, which cannot be imported."
     " Unpack it first: gunzip FILE",
     gzip.compress(b"PAR1"): "a Parquet file, compressed with gzip, which cannot be imported."
