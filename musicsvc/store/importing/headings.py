@@ -106,7 +106,7 @@ def unit(heading: str) -> int:
 def is_zoned(heading: str) -> bool:
     """Return True if a heading names a zone other than UTC in brackets, such as `(CET)` or `(UTC+2)`."""
     aside = {*words(heading)} - {*words(_without_asides(heading))}
-    hours = any(each.isdigit() and 0 < int(each) <= MOST_HOURS for each in aside)  # not those of `(UTC, ISO 8601)`
+    hours = any(each.isdecimal() and 0 < int(each) <= MOST_HOURS for each in aside)  # not those of `(UTC, ISO 8601)`
     return not ZONES.isdisjoint(aside) or (hours and not aside.isdisjoint({"utc", "gmt"}))
 
 

@@ -135,11 +135,13 @@ def test_a_scale_of_its_own_wins_over_that_of_a_key(store: Store, brought: Calla
 
 UNREAD = [
     ("Duration", ["long", "short"], "duration_ms", "must be a number"),
+    ("Duration", ["3m²", "4m፩"], "duration_ms", "must be a number"),  # digits that are no decimals
     ("Duration", ["3.45", "4.02"], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
     ("Duration", ["3,75", "4.5"], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
     ("Duration", ["3", 4], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
     ("Track #", ["A1", "B2"], "track_number", "must be a number"),
     ("Date", ["soon", "5/13/26 11:28pm", "12/31"], "release_date", "must be a date"),
+    ("Date", ["² Jan 2020", "፩ Jan 2020"], "release_date", "must be a date"),
     ("Key", ["H", "a-Moll", "13A", "AM"], "key", "must be a note"),
     ("UPC", ["7.24385E+11", "7,24385E+11"], "upc", "was rounded by the spreadsheet"),
 ]
@@ -268,7 +270,7 @@ def test_lengths_in_a_column_of_that_heading_are_no_times_of_1970(
         *((zone, "2026-01-31 12:00:00", False) for zone in ("CET", "Europe/Berlin", "UTC+2", "GMT +01:00", "local")),
         *(
             (zone, "2026-01-31 12:00:00", True)
-            for zone in ("UTC", "UTC+00:00", "UTC, 24 h, ISO 8601", "yyyy-mm-dd hh:mm", "when")
+            for zone in ("UTC", "UTC+00:00", "UTC, 24 h, ISO 8601", "yyyy-mm-dd hh:mm", "when", "UTC ፩")
         ),
         *(("CET", cell, True) for cell in ("2026-01-31T13:00+01", "2026-01-31 12:00:00Z", "1769860800")),
     ],

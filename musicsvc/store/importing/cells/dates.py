@@ -85,7 +85,7 @@ def _worded(text: str) -> Parts | None:
         return None
     parts = [word for word in WORD.findall(text.casefold()) if word not in ASIDE]
     months = [MONTHS[word] for word in parts if word in MONTHS]
-    numbers = [word for word in parts if word.isdigit()]
+    numbers = [word for word in parts if word.isdecimal()]
     if len(months) != 1 or len(parts) != len(numbers) + 1 or any(len(each) > LONGEST_YEAR for each in numbers):
         return None
     if len(numbers) == 1 and len(numbers[0]) == LONGEST_YEAR:

@@ -68,7 +68,7 @@ def _worded(text: str) -> Decimal | None:
     while found := PART.match(text, at):
         parts.append((found[1], UNITS.get(found[2].lower().rstrip("."))))
         at = found.end()
-    if parts and parts[-1][1] == 60_000 and text[at:].isdigit():  # noqa: PLR2004 - minutes
+    if parts and parts[-1][1] == 60_000 and text[at:].isdecimal():  # noqa: PLR2004 - minutes
         parts.append((text[at:], 1000))
         at = len(text)
     lengths = [length for _, length in parts]
