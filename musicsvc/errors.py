@@ -114,6 +114,10 @@ class NoDatabase(Failure):
     """There is no database at this place, or one without tables."""
 
 
+class Outdated(Failure):
+    """A database or an activity log has the schema of another version, or is not complete yet."""
+
+
 class Damaged(Failure):
     """A file is damaged; retrying does not help."""
 

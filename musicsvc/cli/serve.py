@@ -12,7 +12,7 @@ import typer
 from musicsvc import config, permissions
 from musicsvc.cli.options import FileCommand, flag, option, show_examples
 from musicsvc.cli.session import Session, option_of
-from musicsvc.errors import Failure, NoDatabase, Unavailable
+from musicsvc.errors import Failure, NoDatabase, Outdated, Unavailable
 from musicsvc.server import serving
 from musicsvc.store.engine.url import without_password
 
@@ -136,13 +136,15 @@ def _open_or_create(settings: config.Settings) -> str | None:
     from musicsvc.store import opening
     from musicsvc.store.schema import schema
 
-    url = settings.store_url
+    url, created = settings.store_url, False
     try:
         opening.connect(url).close()
-    except NoDatabase:
+    except (NoDatabase, Outdated) as failure:
         if not settings.creates_database:
             raise
-        created = schema.create(settings.direct_url)
+        if isinstance(failure, NoDatabase):
+            created = schema.create(settings.direct_url)
+        else:  # on PostgreSQL, another process that creates it now may not be done
+            schema.await_migrations(settings.direct_url)
         opening.connect(url).close()
-        return without_password(url.removeprefix("sqlite:///")) if created else None
-    return None
+    return without_password(url.removeprefix("sqlite:///")) if created else None

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from musicsvc.clock import DAY, HOUR, to_date
 from musicsvc.config import Server, Settings
-from musicsvc.errors import Damaged, Failure
+from musicsvc.errors import Damaged, Failure, Outdated
 from musicsvc.server.network import tls
 from musicsvc.server.process import resources
 from musicsvc.store.activity import log as activity_log
@@ -96,7 +96,7 @@ def check_log(settings: Settings, path: Path | None, beside: Store | None = None
     hint = "The server renames the file when it starts, and creates a new activity log."
     try:
         wrong = activity_log.problems(settings.store_url, settings.activity.file, beside=beside)
-    except (Damaged, activity_log.Outdated) as failure:
+    except (Damaged, Outdated) as failure:
         found = failed("activity log", failure, hint)
         yield warning(found.check, found.finding, found.hint)
         return

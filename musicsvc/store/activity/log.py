@@ -14,7 +14,7 @@ from pathlib import Path
 
 from peewee import Database
 
-from musicsvc.errors import Damaged, Failure, Unavailable
+from musicsvc.errors import Damaged, Failure, Outdated, Unavailable
 from musicsvc.store.engine.sql import T, bound, is_sqlite
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.files import SqliteDatabase
@@ -31,10 +31,6 @@ MIGRATIONS = Path(__file__).parents[1] / "migrations" / "log"
 HISTORY = "activity_migration"
 SIDES = ("-wal", "-shm", "")  # the database file last, because a new one would use an old WAL beside it
 log = logging.getLogger("musicsvc")
-
-
-class Outdated(Failure):
-    """The activity log has the schema of another version of musicsvc."""
 
 
 class Log(Store):

@@ -13,7 +13,7 @@ from playhouse.migrate import SchemaMigrator
 from playhouse.schema_diff import diff_models
 
 from musicsvc import extras
-from musicsvc.errors import Failure, NoDatabase
+from musicsvc.errors import Failure, NoDatabase, Outdated
 from musicsvc.store import models
 from musicsvc.store.engine import list_blocks, name_index
 from musicsvc.store.engine.sql import assigned, bound, current, is_sqlite
@@ -38,13 +38,13 @@ def applied(history: str = HISTORY) -> History:
 
 
 def require_current(store: Store, folder: Path | None = None) -> None:
-    """Raise Failure, with a remedy, if this version of the service cannot use the schema of the database.
+    """Raise Outdated, with a remedy, if this version of the service cannot use the schema of the database.
 
     Raises NoDatabase if there is none.
     """
     problem, empty = store.read(lambda: (fault(describe(store.url), folder), not applied())).result()
     if problem:
-        raise (NoDatabase if empty else Failure)(problem)
+        raise (NoDatabase if empty else Outdated)(problem)
 
 
 def fault(name: str = "The database", folder: Path | None = None) -> str | None:
@@ -198,6 +198,12 @@ def migrating(url: str) -> AbstractContextManager[Database]:
     """Connect for migrations in a `with` block, one process at a time. Database errors in the block become Failure."""
     path = path_of(url)
     return _migrating_sqlite(path) if path else _migrating_postgres(url)
+
+
+def await_migrations(url: str) -> None:
+    """Wait until no process migrates the database."""
+    with migrating(url):
+        pass
 
 
 def _exclusive(url: str) -> AbstractContextManager[None]:

@@ -16,12 +16,13 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store import opening
-from musicsvc.store.engine.sql import current
+from musicsvc.store.engine.sql import bound, current
 from musicsvc.store.engine.url import describe, path_of
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 from tests.support import malformed_requests, preloaded
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON
-from tests.support.program import Program, ended, run
+from tests.support.postgres_locks import one_waits
+from tests.support.program import Program, ended, run, until
 from tests.support.raw_connection import connected, in_flight, request, status
 
 sqlite = pytest.mark.only_on("sqlite")  # sockets and signals are the same on both
@@ -147,6 +148,25 @@ def test_two_servers_that_start_at_once_make_the_database_once(
         assert len({program.root for program in programs}) == 3
         assert sum("Created the database" in program.err for program in programs) == 1
         assert [program.end(signal.SIGTERM) for program in programs] == [0, 0, 0]
+
+
+@pytest.mark.only_on("postgres")
+def test_a_server_waits_while_another_one_makes_the_database(
+    folder: Path, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_database(migrated=False)
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
+    with ExitStack() as stack:
+        with schema.migrating(url) as database, bound(database):
+            first, *rest = history.missing(schema.applied())
+            schema.apply_all(database, [first], None, lambda _done, _total: None)
+            program = stack.enter_context(Program(folder, "serve", "--port", "0", "--init"))
+            with opening.open_unchecked(url) as store:
+                until(lambda: one_waits(store))
+            schema.apply_all(database, rest, None, lambda _done, _total: None)
+        assert program.root
+        assert "Created the database" not in program.err
+        assert program.end(signal.SIGTERM) == 0
 
 
 @pytest.mark.usefixtures("folder")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from musicsvc.errors import Outdated
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import LogFile, migrate
@@ -61,7 +62,7 @@ def test_a_log_of_an_older_version_is_upgraded_with_its_rows(new_database: Calla
 
         assert migrate(opened, folder) == ["9001_seconds"]
         assert migrate(opened, folder) == []
-        with pytest.raises(activity_log.Outdated):
+        with pytest.raises(Outdated):
             migrate(opened)
 
         with bound(opened):
