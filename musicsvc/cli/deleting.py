@@ -76,8 +76,9 @@ def delete(
         file = None if no_export else out or _unused(user)
         if file is not None:
             _write(session, store, user, file)
-        unit = partial(deletion.delete, user.id, artists_to=manager, with_artists=with_artists, now=session.now)
-        deleted = store.write(unit).result()
+        tracks = _delete_tracks(session, store, user) if with_artists else 0
+        unit = partial(deletion.delete, user.id, artists_to=manager, with_artists=with_artists, tracks=tracks)
+        deleted = store.write(partial(unit, now=session.now)).result()
         _wait_until_overwritten(session, store)
     written = None if file is None else str(file)
     result = {"id": user.id, "email": user.email, "deleted": deleted, "export": written}
@@ -101,6 +102,18 @@ def erase(
         _wait_until_overwritten(session, store)
     message = f"The listener {name} is erased. Figures stay; older backups still have the name."
     output.print_result(session, message, {"listener_id": erased})
+
+
+def _delete_tracks(session: Session, store: stores.Store, user: models.User) -> int:
+    """Delete the tracks that go with the artists of an account, some at a time. Return their number."""
+    deleted = 0
+    try:
+        while some := store.write(partial(catalogs.delete_some, user.id)).result():
+            deleted += some
+    except KeyboardInterrupt:
+        session.echo(f"Interrupted. Some tracks of {user.email} may be deleted. Run the command again to go on.")
+        raise
+    return deleted
 
 
 def _wait_until_overwritten(session: Session, store: stores.Store) -> None:

@@ -9,11 +9,12 @@ from musicsvc.store.editing import deletions
 from musicsvc.store.engine.sql import batches
 from musicsvc.store.insights.belonging import CREDITED
 from musicsvc.store.models import AlbumArtist, Artist
+from musicsvc.store.plays import counting
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK
 from musicsvc.wording import quantity
 
-MOST_TRACKS = 5_000  # that a page deletes; the command deletes any number
+MOST_TRACKS = 5_000  # that one transaction deletes, for which others wait; the command deletes any number
 KINDS = (("album", ALBUM), ("track", TRACK))
 
 
@@ -40,13 +41,22 @@ class Catalog(NamedTuple):
         return " and ".join(quantity(count, noun) for noun, count in self.stays.items())
 
 
-def count(user_id: int) -> Catalog:
-    """Return what the deletion of the account's artists deletes, without zeros."""
+def count(user_id: int, deleted: int = 0) -> Catalog:
+    """Return what the deletion of the account's artists deletes, without zeros. `deleted`: tracks that went before."""
     goes = {"artist": Artist.select().where(managed_by(user_id)).count()}
     goes |= {noun: _credited(kind, user_id, shared=False).count() for noun, kind in KINDS}
+    goes["track"] += deleted
     stays = {noun: _credited(kind, user_id, shared=True).count() for noun, kind in KINDS}
     plays = reader.all_time_plays(ACCOUNT, [user_id]).get(user_id, 0)
     return Catalog(_without_zeros(goes), plays, _without_zeros(stays))
+
+
+def delete_some(user_id: int, most: int = MOST_TRACKS) -> int:
+    """Delete some of the tracks that `delete` deletes, and return their number. Others wait for each call only."""
+    counting.lock()
+    ids = _ids(TRACK, user_id, shared=False, most=most)
+    deletions.remove_tracks(ids)
+    return len(ids)
 
 
 def delete(user_id: int) -> None:
@@ -81,8 +91,9 @@ def _credited(kind: int, user_id: int, *, shared: bool) -> Any:
     return query.where(fn.EXISTS(of_others) if shared else ~fn.EXISTS(of_others))
 
 
-def _ids(kind: int, user_id: int, *, shared: bool) -> list[int]:
-    return [number for (number,) in _credited(kind, user_id, shared=shared).tuples().iterator()]
+def _ids(kind: int, user_id: int, *, shared: bool, most: int | None = None) -> list[int]:
+    credited = _credited(kind, user_id, shared=shared).limit(most)
+    return [number for (number,) in credited.tuples().iterator()]
 
 
 def _without_zeros(counts: dict[str, int]) -> dict[str, int]:

@@ -94,13 +94,15 @@ def delete(
     *,
     artists_to: User | None = None,
     with_artists: bool = False,
+    tracks: int = 0,
     now: int,
     actor: Actor = "cli",
 ) -> dict[str, int]:
     """Delete an account. Return what was deleted with it, as `count_belongings` does.
 
     `artists_to`: the account that manages its artists from then on. `with_artists`: delete them, and their albums and
-    tracks. Raises NotFound, or Conflict for an account that manages artists and for the last administrator.
+    tracks, of which the caller has deleted `tracks`. Raises NotFound, or Conflict for an account that manages artists
+    and for the last administrator.
     """
     # No play, like or import of the account comes in between. In the order in which others acquire these locks.
     lock_imports()
@@ -111,7 +113,7 @@ def delete(
     if artists_to is not None:
         assignments.assign_all(user, artists_to, now=now, actor=actor)
     check(user, without_artists=with_artists)
-    belongings = (catalogs.count(user.id).goes if with_artists else {}) | count_belongings(user)
+    belongings = (catalogs.count(user.id, tracks).goes if with_artists else {}) | count_belongings(user)
     if with_artists:
         catalogs.delete(user.id)
     comments.delete_all(user.id)

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pytest
+
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import changes
@@ -60,7 +62,8 @@ def figures_of(*subjects: tuple[int, int]) -> list[tuple[int, int, int, int]]:
     return [(each.plays, each.listeners, each.likes, each.reposts) for each in found]
 
 
-def test_what_goes_and_stays_is_counted_and_figures_of_others_stay(store: Store) -> None:
+@pytest.mark.parametrize("before_it", [[], [2, 2]], ids=["at once", "some tracks before"])
+def test_what_goes_and_stays_is_counted_and_figures_of_others_stay(store: Store, before_it: list[int]) -> None:
     made, heir = store.write(shared_world).result()
     owner = made.manager.user_id
     kept = [(ACCOUNT, heir.id), (ARTIST, made.artists[1]), (TRACK, made.tracks[1]), (TRACK, made.tracks[3])]
@@ -74,7 +77,10 @@ def test_what_goes_and_stays_is_counted_and_figures_of_others_stay(store: Store)
     assert counted.plays == plays  # of all tracks that were played one of its artists has a part
     cursor = store.read(lambda: changes.since(None).cursor).result()
 
-    gone = store.write(partial(deletion.delete, owner, with_artists=True, now=NOW, actor="page")).result()
+    for most in before_it:
+        assert store.write(partial(catalogs.delete_some, owner, most)).result() == most
+    delete = partial(deletion.delete, owner, with_artists=True, tracks=sum(before_it), now=NOW, actor="page")
+    gone = store.write(delete).result()
 
     assert gone == {"artist": 3, "album": 2, "track": 5, "token": 1}
     require_sound(store)
