@@ -59,6 +59,13 @@ ADVICE = {
         "both artist and track",
         "--map Stück=track",
     ),
+    "sums of plays": (
+        "plays",
+        "a.csv",
+        f"track,artist,listener,played_at,Streams\n{ROW.strip()},12\n",
+        'To count each row as one play, add --map "Streams=".\n',
+        "--map Streams=",
+    ),
     "an unknown track": (
         "plays",
         "a.csv",

@@ -17,6 +17,7 @@ from musicsvc.wording import cut, some_of
 
 MOST_LISTED = 50  # columns
 FEATURED = "featured_artist"  # the field that all columns for it fill, not only the best one
+SUMS = "plays"  # the field whose column is never left unused, as each row counts as one
 MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has such a name"
 NESTED = "they have objects; write what is in them as values of rows"
 SAMPLE = 500  # rows
@@ -218,7 +219,7 @@ class Columns:
                 exact = self._named.get(column) == name
                 if taken is not None and name != FEATURED:
                     spare.setdefault(column, f"{cut(taken)} is read as {name}")
-                elif unread := None if exact else self._unread(rows, column, name):
+                elif unread := None if exact or name == SUMS else self._unread(rows, column, name):
                     missed.setdefault(column, unread)
                     spare[column] = f"its cells cannot be read as {unread.field}"
                 else:

@@ -32,6 +32,11 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
         " duration ms, duration"
     ),
     "client_id": "unique id, play id, scrobble id",
+    "plays": (
+        "play count, playcount, play counts, number of plays, total plays, times played, streams, stream count,"
+        " total streams, listens, scrobbles, spins, performances, actual total performances, views, count, quantity,"
+        " qty, units, units sold, number of units sold, menge, anzahl, wiedergaben, abspielungen, aufrufe"
+    ),
 }
 FOLLOWS = {
     "follower": "node 1, source, from, user, user id, follower id, von",

@@ -403,14 +403,18 @@ async def test_only_accounts_that_may_report_for_others_import_plays(developer: 
     )
     catalog = await uploaded(developer)
     await imported(developer, catalog)
-    rows = ("Trio,Air,fan,1500000000", "Trio,Bolero,fan,1500000100", "Trio,Gone,fan,1500000200")
-    plays = "\n".join(("artist,track,listener,played_at", *rows)).encode()
+    rows = ("Trio,Air,fan,1500000000,2", "Trio,Bolero,fan,1500000100,1", "Trio,Gone,fan,1500000200,1")
+    plays = "\n".join(("artist,track,listener,played_at,streams", *rows)).encode()
     refused = await developer.browser.post("/import", {"kind": "plays", "file": ("plays.csv", plays)})
     assert (refused.status, "report plays of others. Ask an administrator for it." in text(refused)) == (422, True)
     developer.do(lambda user: api_access.grant(user, plays=True, now=2))
     path = await uploaded(developer, plays, "plays.csv", "plays")
+    told = "plays must be 1, as each row is one play; line 2 has 2. Import a table of single plays."
+    assert told in text(await developer.browser.get(path))
+    columns = {f"column-{at}": field for at, field in enumerate(("artist", "track", "listener", "played_at", ""))}
+    await developer.browser.post(f"{path}/columns", columns)
+    await ready(developer, path)
     assert "choose to create what is missing" in text(await developer.browser.get(path))
-    columns = {f"column-{at}": field for at, field in enumerate(("artist", "track", "listener", "played_at"))}
     await developer.browser.post(f"{path}/columns", columns | {"create_missing": "on"})
     await ready(developer, path)
     await imported(developer, path)

@@ -288,6 +288,19 @@ def test_times_below_a_zone_are_read_if_it_is_utc_or_if_they_say_so(
             import_file(store, file, kind)
 
 
+@pytest.mark.parametrize("heading", ["Play Count", "Streams", "# of Units Sold", "Quantity", "Plays", "Menge", "Count"])
+def test_rows_of_sums_are_no_plays_unless_each_is_of_one(store: Store, tmp_path: Path, heading: str) -> None:
+    cells = [("artist", "track", "listener", "Time", heading), ("Ann", "T", "z", "2026-01-31 12:00:07", 1)]
+    more = ("Ann", "T", "z", "2026-02-28 12:00:07", "1,234")
+    for rows, name in ((cells, "a.csv"), ([*cells, more], "b.csv")):
+        file, kind = write_csv(tmp_path / name, rows), Plays(ImportOptions(create_missing=True))
+        if name == "b.csv":
+            with pytest.raises(Failure, match=r"'.*' cannot be read: plays must be 1, .*; line 3 has 1,234\."):
+                import_file(store, file, kind)
+        else:
+            assert import_file(store, file, kind).counts["plays"].new == 1
+
+
 @pytest.mark.parametrize("heading", ["listened_ms", "ms_played", "Duration (ms)", "duration_ms", "Seconds played"])
 def test_the_time_heard_of_plays_has_a_name_of_its_own_and_the_old_one(
     store: Store, tmp_path: Path, heading: str

@@ -81,6 +81,7 @@ def test_a_time_is_iso_8601_or_unix_seconds_of_any_age(text: object, instant: in
         ("track_id", None, "artist is missing; track is missing"),
         ("listener", "x" * 65, "listener must not be longer than 64 characters"),
         ("client_id", "a\0b", "client_id must not contain a NUL character"),
+        ("plays", "2.5", "plays must be 1, as each row is one play; line 2 has 2.5"),
     ],
 )
 def test_a_row_that_does_not_go_in_is_listed_by_its_line(

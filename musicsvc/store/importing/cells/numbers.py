@@ -2,10 +2,11 @@
 
 import re
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
 from typing import Any
 
 from musicsvc.store.importing.cells.blanks import is_blank
-from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample
+from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, fault_of
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -14,6 +15,8 @@ PLACE = re.compile(r"([0-9]{1,5}) ?(?:/|of|von|de) ?[0-9]{1,5}", re.IGNORECASE)
 ZERO = re.compile(r"(0+)(?:\.0*)?")
 LONGEST_NUMBER = 40
 MOST_ON_DISC = 99
+SINGLE = "must be 1, as each row is one play"
+COUNTS_ROWS = "must be the place on a disc; the column counts the rows"
 EITHER = "can be thousands or a fraction; write the number without a comma"
 
 
@@ -85,11 +88,24 @@ def fit_places(parse: Parse, sample: Sample) -> Fitted:
     """Refuse a column that counts more rows than a disc has tracks. It tells their place in the file."""
     numbers = [number_or_none(value) for _, value in sample.cells]
     counts_rows = len(numbers) > MOST_ON_DISC and numbers == [*range(1, len(numbers) + 1)]
-    return Fitted(_count_of_rows if counts_rows and not sample.ours else parse)
+    return Fitted(partial(refuse, COUNTS_ROWS) if counts_rows and not sample.ours else parse)
 
 
-def _count_of_rows(_: Any) -> int:
-    raise ValueError("must be the place on a disc; the column counts the rows")
+def single(value: Any) -> None:
+    """Raise ValueError for a number other than 1."""
+    if not is_blank(value) and number_or_none(value) != 1:
+        raise ValueError(SINGLE)
+
+
+def fit_singles(sample: Sample) -> Fitted:
+    """Refuse all cells of a column if one of the first rows has a number other than 1: its rows are sums."""
+    sums = next((f"{SINGLE}; line {line} has {value}" for line, value in sample.cells if fault_of(single, value)), None)
+    return Fitted(single if sums is None else partial(refuse, sums))
+
+
+def refuse(reason: str, _: Any) -> Any:
+    """Raise ValueError with the reason, whatever the cell is."""
+    raise ValueError(reason)
 
 
 def number_or_none(value: Any) -> Decimal | None:

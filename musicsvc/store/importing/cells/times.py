@@ -10,7 +10,7 @@ from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.importing.cells import dates
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, read
-from musicsvc.store.importing.cells.numbers import number, number_or_none
+from musicsvc.store.importing.cells.numbers import number, number_or_none, refuse
 
 PLAIN_EPOCH = EPOCH.replace(tzinfo=None)
 DAY_SECONDS = 86_400
@@ -167,17 +167,13 @@ def fit(sample: Sample) -> Fitted:
     parse, written = reader(order), dates.ORDERS.get(order or "")
     numbers = [*filter(None, (number_or_none(cell) for _, cell in sample.cells))]
     if sample.zoned and any(map(_is_plain, sample.cells)):
-        return Fitted(partial(_refuse, ZONED))
+        return Fitted(partial(refuse, ZONED))
     if not sample.ours and 2 * len(numbers) > len(sample.cells) and median(numbers) < LONGEST:
-        return Fitted(partial(_refuse, LENGTHS))
+        return Fitted(partial(refuse, LENGTHS))
     if not sample.cells or not all(isinstance(cell, str) and _is_cut(cell) for _, cell in sample.cells):
         return Fitted(_by_hour(parse), written)
     said = "to the minute" if written is None else f"{written}, to the minute"
     return Fitted(lambda cell: None if (found := parse(cell)) is None else Minute(found), said)
-
-
-def _refuse(reason: str, _: Any) -> int:
-    raise ValueError(reason)
 
 
 def _is_plain(cell: tuple[int, Any]) -> bool:

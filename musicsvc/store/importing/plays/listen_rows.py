@@ -9,7 +9,7 @@ from musicsvc.store.importing.catalog.rows import FIELDS as CATALOG
 from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAMES, TOO_MANY_ARTISTS, artists_of
 from musicsvc.store.importing.cells import codes, numbers, times
 from musicsvc.store.importing.cells.names import text
-from musicsvc.store.importing.columns import Cells, Field
+from musicsvc.store.importing.columns import SUMS, Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import RefusedError
 from musicsvc.wording import LONGEST_NAME
@@ -120,4 +120,5 @@ FIELDS = {
     "played_at": Field(times.instant, fit=times.fit, varied=True),
     "listened_ms": CATALOG["duration_ms"]._replace(former="duration_ms"),
     "client_id": Field(partial(text, longest=LONGEST_NAME), varied=True),
+    SUMS: Field(numbers.single, fit=numbers.fit_singles),
 }

@@ -13,7 +13,8 @@ from musicsvc.store.catalog import artists, merged, tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
-from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing.cells.notations import fault_of
+from musicsvc.store.importing.columns import SUMS, Cells
 from musicsvc.store.importing.files.records import Record, UnclearError
 from musicsvc.store.importing.plays import listen_rows, matching
 from musicsvc.store.importing.plays.listen_rows import Known, Listen, Named
@@ -30,6 +31,7 @@ from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
+from musicsvc.wording import cut
 
 SUBJECTS_A_FOLD = 2000
 NO_LISTENER = "The file does not say whose plays these are.", "Add --listener NAME, or --map COLUMN=listener."
@@ -141,7 +143,16 @@ class Plays(Kind[Listen]):
         self._known: Known = {}
 
     def check(self, names: list[str]) -> None:
-        """Raise Failure unless the columns name the time, the track and (without a default) the listener of plays."""
+        """Raise Failure unless the columns name the time, the track and (without a default) the listener of plays.
+
+        Also for a table of sums.
+        """
+        for each in self.columns.guesses:
+            if each.field == SUMS and each.parse and (fault := fault_of(each.parse, 1)):
+                raise UnclearError(
+                    f"The column {cut(each.column)!r} cannot be read: {SUMS} {fault}. Import a table of single plays.",
+                    f'To count each row as one play, add --map "{cut(each.column)}=".',
+                )
         super().check(names)
         found = {self.columns.field(name) for name in names}
         if not (found & {"track_id", "external_id", "isrc"} or found >= {"artist", "track"}):
