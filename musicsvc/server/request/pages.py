@@ -109,7 +109,7 @@ class Pages:
         request, call, route, parsed = exchange.request, exchange.call, exchange.head.route, exchange.parsed
         if route.form is None or not wants_page(exchange) or (parsed is None and not isinstance(failure, Invalid)):
             raise failure
-        page, sent = (route, dict(request.query)) if parsed is None else (PAGES[route.form], parsed.sent)
+        page, sent = PAGES[route.form], dict(request.query) if parsed is None else parsed.sent
         if isinstance(failure, TooMany):
             call.retry_after = failure.retry_after
         if isinstance(failure, Overloaded):
@@ -118,14 +118,15 @@ class Pages:
         typed = {name: value for name, value in sent.items() if "password" not in name}
         faults = failure.errors if isinstance(failure, Invalid) else {}
         form = FormState(exchange.path, typed, faults, None if faults else failure.message)
-        if parsed is None:  # the page of another period, since the chosen one is not possible
-            kept = {name: value for name, value in typed.items() if name not in {*faults, *PERIOD}}
+        if parsed is None:  # the page without what is not possible, such as the chosen period
+            dropped = {*faults, *PERIOD} if not faults.keys().isdisjoint(PERIOD) else faults
+            kept = {name: value for name, value in typed.items() if name not in dropped}
             request = request.clone(rel_url=request.rel_url.with_query(kept))
         values = {name: exchange.head.values[name] for name in page.parameters}
         shown = Exchange(call, exchange.peer)
         shown.browser, shown.given = browser, exchange.given | {"form": form}
         shown.head, shown.request = replace(exchange.head, route=page, values=values), request
-        shown.path = exchange.path
+        shown.path = page.path.format_map(values)  # the links of the page lead there, not to that of the form
         reply = await self._finish(shown, browser, await self.runner.run(shown), errors.status_of(failure))
         reply.headers.update(errors.headers_of(failure))
         return reply

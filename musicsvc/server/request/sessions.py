@@ -88,9 +88,11 @@ class Sessions:
                 raise Unauthenticated
             target = request.headers.get(WHOLE_PAGE, "").removeprefix(browser.origin) or request.rel_url.raw_path_qs
             target = target.removeprefix(self._settings.server.base_path)
-            wanted = target if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
+            if request.method not in SAFE:
+                page = (route.form or "/").format_map(exchange.head.values)
+                target = f"{page}?{request.rel_url.raw_query_string}".rstrip("?") if route.form else page
             notice = None if request.method in SAFE else NOT_SENT
-            return Redirect(f"/sign-in?next={quote(wanted, errors='replace')}", notice)
+            return Redirect(f"/sign-in?next={quote(target, errors='replace')}", notice)
         if route.access is Access.DEVELOPER and not browser.caller.api_access:
             raise NoAccess(self._settings.access.contact_email)
         if route.access is Access.ADMIN and not browser.caller.admin:

@@ -109,7 +109,7 @@ ROUTES: tuple[Route, ...] = (
       for path, find in KINDS.items()),
     *(page("GET", path, partial(overviews.show_table, kind), SESSION, form=path, cost=FIGURES)
       for kind, path in TABLES.items()),
-    *(page("GET", f"{path}/csv", partial(overviews.download, kind), SESSION,
+    *(page("GET", f"{path}/csv", partial(overviews.download, kind), SESSION, form=path,
            limit=RateLimit.EXPORTS, cost=Cost(Runs.SLOW, replica=True)) for kind, path in TABLES.items()),
     page("GET", COMPARE, insights.compare, SESSION, form=COMPARE, cost=FIGURES),
     page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, form=COMPARE, keyed=True),

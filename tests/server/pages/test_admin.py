@@ -217,7 +217,7 @@ async def test_lists_are_searched_and_continue(office: Office) -> None:
     now = office.shared.clock.now()
     office.do(lambda: [users.create(f"crowd{n}@{office.domain}", now=now) for n in range(53)])
     first = await office.page(f"/admin/accounts?q=@{office.domain}")
-    older = re.findall(r'href="(\?[^"]*before=[^"]*)"', first)
+    older = re.findall(r'href="/admin/accounts(\?[^"]*before=[^"]*)"', first)
     assert len(re.findall(r'scope="row"', first)) == 50
     assert '" hx-get="/admin/accounts" ' in first
     second = await office.page(f"/admin/accounts{older[0]}")
@@ -236,11 +236,11 @@ async def test_lists_are_searched_and_continue(office: Office) -> None:
     assert [int(each) for each in re.findall(r'row"><a href="/admin/tokens/(\d+)"', listed)] == ids[:0:-1]
     for number in range(51):
         office.request(f"asks{number}")
-    (more,) = re.findall(r'href="(\?before=\d+)"', await office.page("/admin"))
+    (more,) = re.findall(r'href="/admin(\?before=\d+)"', await office.page("/admin"))
     assert "asks0@" in await office.page(f"/admin{more}")
     event = partial(security_events.add, "token.revoked", now=now, actor="abuse")
     office.do(lambda: [event(reason=f"abuse: no. {number}.") for number in range(51)])
-    (more,) = re.findall(r'href="(\?before=\d+)"', await office.page("/admin/abuse"))
+    (more,) = re.findall(r'href="/admin/abuse(\?before=\d+)"', await office.page("/admin/abuse"))
     assert "no. 0." in await office.page(f"/admin/abuse{more}")
 
 

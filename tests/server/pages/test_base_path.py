@@ -20,7 +20,7 @@ BASE = "/label/music"
 COOKIE = re.compile(r"musicsvc_[0-9a-f]{8}=[\w-]{43}; Path=/; HttpOnly; SameSite=Lax")
 ADDRESS = re.compile(r'(?<![\w-])(?:href|action|src|formaction|hx-get|hx-post)="([^"]*)')
 # The base path, a place on the same page, or another site.
-BEGINNINGS = ("{{ base }}", "{{ static(", "?", "#", "mailto:", "{{ page.url }}", "{{ link.url }}", "{{ page.image }}")
+BEGINNINGS = ("{{ base }}", "{{ static(", "#", "mailto:", "{{ page.url }}", "{{ link.url }}", "{{ page.image }}")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -70,6 +70,8 @@ async def test_a_form_that_has_expired_is_shown_again_with_what_was_typed(office
     )
     assert (refused.status, "sent no cookie" in text(refused)) == (403, True)
     assert HtmlPage(refused.body).forms["/sign-in"]["email"] == "ann@label.test"
+    answer = await office.browser.post("/insights/track/7/share?period=7-days", {"days": "9"})
+    assert answer.headers["Location"] == "/sign-in?next=/insights/track/7%3Fperiod%3D7-days"
     office.browser.cookies = session
     foreign = await office.browser.post("/settings/name", {"display_name": "Evil"}, Origin="https://evil.test")
     assert (foreign.status, "Evil" in text(foreign)) == (403, False)

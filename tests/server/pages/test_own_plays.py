@@ -70,7 +70,7 @@ async def test_titles_that_players_make_up_are_cut_where_no_track_has_a_longer_n
         assert name * 255 not in shown
     assert "M" * 255 in shown
     beyond = text(await developer.browser.get("/settings/listens?page=9"))
-    assert 'There are no more rows. <a href="?page=1">First page</a>' in beyond
+    assert 'There are no more rows. <a href="/settings/listens?page=1">First page</a>' in beyond
 
 
 @on_shared_loop

@@ -9,6 +9,8 @@ import pytest
 import pytest_asyncio
 
 from musicsvc.clock import DAY
+from musicsvc.server.routes.route import Router
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
@@ -139,6 +141,21 @@ async def test_a_chat_shows_the_title_the_sender_and_a_picture_of_a_link_and_no_
         assert tags["og:image"] == f"{world.anybody.root}/avatars/{picture}"
         drawn = await world.anybody.get(tags["og:image"].removeprefix(world.anybody.root))
         assert (drawn.headers["Content-Type"], size_of(drawn.body)) == ("image/png", (256, 256))
+
+
+async def test_the_links_and_forms_of_a_page_with_a_refused_form_lead_to_pages(world: World) -> None:
+    path, router = f"/insights/artist/{world.made.artists[0]}", Router(ROUTES)
+    refused = await world.owner.post(f"{path}/share?period=1-year", {"days": "900"})
+    csv = await world.owner.get("/insights/albums/csv?sort=wrong&period=1-year")
+    for answer, own in ((refused, path), (csv, "/insights/albums")):
+        page = HtmlPage(answer.body)
+        links = [each.partition("?")[0] for each in page.links() if not each.startswith("#")]
+        assert (answer.status, [each for each in links if not router.match("GET", each)]) == (422, [])
+        assert own in page.forms
+    assert f"{path}?period=1-year&by=week" in HtmlPage(refused.body).links()
+    assert f"{path}#hours" in HtmlPage(refused.body).forms
+    assert "Sort: Must be a column of the table." in page.text
+    assert "/insights/artists?period=1-year" in page.links()
 
 
 async def test_a_ranking_of_one_is_a_line_on_shared_pages_and_a_table_with_links_on_own_ones(world: World) -> None:
