@@ -11,7 +11,7 @@ import typer
 
 from musicsvc import config
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import Yes, argument
+from musicsvc.cli.options import Yes, argument, named
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server.request import executors
@@ -30,6 +30,7 @@ Place = Annotated[
         metavar="FILE|FOLDER",
         help="The file to write, or its folder [default: a new file in backups.folder].",
         show_default=False,
+        parser=named,
     ),
 ]
 Source = Annotated[Path, argument("FILE", "The backup to restore.")]

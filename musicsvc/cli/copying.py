@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from musicsvc import secret_files
-from musicsvc.cli import output, progress
-from musicsvc.cli.options import argument
+from musicsvc.cli import interrupts, output, progress
+from musicsvc.cli.options import argument, named
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store import opening
@@ -39,7 +39,7 @@ def _url(text: str) -> str:
             raise typer.BadParameter(failure.here) from None
     elif without_password(text) != text:
         raise typer.BadParameter(VISIBLE)
-    if "://" not in text:
+    if "://" not in named(text):
         return f"{SQLITE}{Path(text).absolute()}"
     if not text.startswith((SQLITE, "postgresql://", "postgres://")):
         raise typer.BadParameter("must be a file, or begin with sqlite:/// or postgresql://.")
@@ -64,7 +64,8 @@ def copy(session: Session, source: From, target: To) -> None:
     if one == other:
         raise Failure(f"FROM and TO are the same database: {_name(source)}.")
     began = session.clock.monotonic()
-    with _side(session, source) as opened, progress.bar(session, "copy") as on_progress:
+    stopping = interrupts.stopping(session, "Everything copied so far is kept.")
+    with stopping, _side(session, source) as opened, progress.bar(session, "copy") as on_progress:
         copied = copying.copy(opened, _direct(session, target), _log_file(session, target), on_progress)
     seconds = session.clock.monotonic() - began
     session.echo(

@@ -16,7 +16,7 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine import list_blocks, name_index
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.url import path_of, without_password
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 from musicsvc.wording import escape_controls, quantity
 
 init_app = typer.Typer()
@@ -31,11 +31,10 @@ app = group(
 def init(session: Session) -> None:
     """Create the data folder and the database, or upgrade its schema. Safe to repeat."""
     url = session.settings().store_url
-    path, created = path_of(url), False
-    if path is not None:
-        created = not path.exists()
+    if path := path_of(url):
         files.create(path)
     migrations, saved = backups.upgrade(session)
+    created = history.BASELINE in migrations
     session.create_activity_log()
     with session.store() as store:
         warning = store.reserve_space()

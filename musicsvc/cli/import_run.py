@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import typer
 
+from musicsvc import permissions
 from musicsvc.cli import input_file, interrupts, output, progress
 from musicsvc.cli.output import JSON
-from musicsvc.cli.output_file import open_output, require_file
+from musicsvc.cli.output_file import folder_of, open_output, require_file
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.engine import store as stores
@@ -76,7 +77,7 @@ def run(session: Session, options: RunOptions, open_file: Opener, work: Work, wa
     _check(options)
     run = _Run(session, options)
     try:
-        with interrupts.stopping(session, AGAIN):
+        with interrupts.stopping(session, again=AGAIN):
             summary = run.do(open_file, work, warn)
     except KeyboardInterrupt:
         run.interrupted()
@@ -109,6 +110,9 @@ def _check(options: RunOptions) -> None:
     require_file(target)
     if not target.parent.is_dir():
         raise Failure(f"{target} cannot be written: the folder {target.parent} does not exist. Create it first.")
+    folder = folder_of(Path(os.path.realpath(target)))
+    if folder is not None and (denied := permissions.denial(folder / "part", write=True)) is not None:
+        raise Failure(f"{target} cannot be written. {denied}")
 
 
 class _Run:

@@ -18,7 +18,6 @@ from musicsvc.store.importing.undoing import undo as undoing
 from musicsvc.wording import escape_controls, quantity
 
 PARTLY = "partly"
-AGAIN = "Run the same command again to continue."
 
 
 def list_(session: Session) -> None:
@@ -40,12 +39,9 @@ def undo(session: Session, run: Annotated[int, identifier("import")], yes: Yes =
     with session.store() as store:
         if not yes and sys.stdin.isatty():
             _ask(store, run)
-        with interrupts.stopping(session, AGAIN), progress.bar(session, f"import {run}") as on_progress:
-            try:
-                summary = undoing.undo(store, run, now=session.now, on_progress=on_progress)
-            except KeyboardInterrupt:
-                session.echo(f"Interrupted. Part of import {run} may be undone. {AGAIN}")
-                raise
+        state = f"Part of import {run} may be undone."
+        with interrupts.stopping(session, state), progress.bar(session, f"import {run}") as on_progress:
+            summary = undoing.undo(store, run, now=session.now, on_progress=on_progress)
     counts = _counts(summary)
     if session.json:
         output.print_json({"import": _to_json(summary.run), **counts, "kept": wording.kept_rows(summary.kept)})

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from musicsvc.cli.session import Session
 
+AGAIN = "Run the same command again to continue."
+
 
 @contextmanager
 def kill_after(seconds: float, what: str) -> Iterator[None]:
@@ -45,13 +47,21 @@ def kill_after(seconds: float, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def stopping(session: "Session", again: str) -> Iterator[None]:
-    """Kill the command if it takes longer to stop after Ctrl+C than a server may. `again`: how to continue then."""
+def stopping(session: "Session", state: str = "", again: str = AGAIN) -> Iterator[None]:
+    """Kill the command if it takes longer to stop after Ctrl+C than a server may. `again`: how to continue then.
+
+    `state`: the state that an interrupted command leaves, which is then printed.
+    """
     from musicsvc.server.process.supervisor import ENDING_SECONDS
 
     seconds = session.settings().server.shutdown_timeout + ENDING_SECONDS
     with kill_after(seconds, f"Error: The command did not stop within {seconds:g} s; killed. {again}"):
-        yield
+        try:
+            yield
+        except KeyboardInterrupt:
+            if state:
+                session.echo(f"Interrupted. {state} {again}")
+            raise
 
 
 def watch(pid: int, seconds: float, what: str) -> None:

@@ -5,7 +5,7 @@ import sys
 import traceback
 from collections import UserDict
 from collections.abc import Callable
-from errno import EACCES, EPERM, EROFS
+from errno import EACCES, EEXIST, EPERM, EROFS
 from functools import cache, partial
 from importlib import import_module
 from itertools import chain
@@ -17,7 +17,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from musicsvc.cli import later, stdio
-from musicsvc.cli.options import Command, for_typer, option, show_examples
+from musicsvc.cli.options import Command, for_typer, option, show_examples, to_path
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.wording import escape_controls
@@ -85,7 +85,9 @@ Shared = partial(typer.Option, callback=_keep, expose_value=False, is_eager=True
 
 
 def _root(
-    config: Annotated[Path | None, Shared("--config", metavar="FILE", help="Settings file (TOML).")] = None,
+    config: Annotated[
+        Path | None, Shared("--config", metavar="FILE", help="Settings file (TOML).", parser=to_path)
+    ] = None,
     quiet: Annotated[bool, Shared("--quiet", "-q", help="Print results and errors only.")] = False,
     traceback: Annotated[bool, Shared("--traceback", hidden=True)] = False,
     version: Annotated[
@@ -231,6 +233,8 @@ def _sentence(failure: Failure) -> str:
 def _describe_os_error(error: OSError) -> str:
     from musicsvc import permissions
 
+    if error.errno == EEXIST and isinstance(error.filename, str) and not Path(error.filename).is_dir():
+        return f"{error.filename} exists and is not a folder."  # a folder was to be created there
     fault = f"{error.filename or 'The output'}: {error.strerror or error}."
     named = error.errno in {EACCES, EPERM, EROFS} and isinstance(error.filename, str)
     denied = permissions.denial(Path(error.filename), write=True) if named else None

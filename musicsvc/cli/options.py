@@ -124,7 +124,7 @@ def show_examples(*examples: str) -> str:
 
 def option(metavar: str, help_text: str, *names: str, **settings: Any) -> Any:
     """Return a Typer option that takes a value. Without `names`, the option has the name of the parameter."""
-    return typer.Option(*names, metavar=metavar, help=help_text, **settings)
+    return typer.Option(*names, metavar=metavar, help=help_text, **_with_parser(metavar, settings))
 
 
 def flag(help_text: str, *names: str) -> Any:
@@ -134,7 +134,23 @@ def flag(help_text: str, *names: str) -> Any:
 
 def argument(metavar: str, help_text: str, **settings: Any) -> Any:
     """Return a Typer argument whose help does not show the default."""
-    return typer.Argument(metavar=metavar, help=help_text, show_default=False, **settings)
+    return typer.Argument(metavar=metavar, help=help_text, show_default=False, **_with_parser(metavar, settings))
+
+
+def _with_parser(metavar: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"parser": to_path, **settings} if metavar in {"FILE", "FILE.csv", "DIR"} else settings
+
+
+def to_path(text: str) -> Path:
+    """Return the path that an option or argument names. Raises BadParameter for an empty text, which is no folder."""
+    return Path(named(text))
+
+
+def named(text: str) -> str:
+    """Return the text, which names a file or a folder. Raises BadParameter if it is empty."""
+    if not text:
+        raise typer.BadParameter("An empty text names no file.")
+    return text
 
 
 def refuse(problems: Mapping[str, str | None]) -> None:

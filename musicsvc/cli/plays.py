@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsvc.cli import dumping, output, progress, recounting
+from musicsvc.cli import dumping, interrupts, output, progress, recounting
 from musicsvc.cli.activity import parse_time
 from musicsvc.cli.options import TIME_HELP, Email, Yes, flag, group, option, row_option
 from musicsvc.cli.session import Session
@@ -165,7 +165,8 @@ def withdraw(session: Session, email: Email = "", since: Since = None, track: Tr
             session.echo(f"{gone}: only their counts are kept, not the plays themselves.")
         if asking:
             typer.confirm(f"Delete {quantity(summary.plays, 'play')}?", abort=True, err=True)
-        with progress.bar(session, "plays") as on_progress:
+        state = "Some of these plays may be withdrawn."
+        with interrupts.stopping(session, state), progress.bar(session, "plays") as on_progress:
             done = account_plays.withdraw(
                 store, reports, summary, now=session.now, actor="cli", on_progress=on_progress
             )

@@ -44,9 +44,12 @@ def test_a_file_that_is_not_a_database_is_refused_and_not_changed(bare: Run, tmp
     assert file.read_bytes() == content
 
 
-def test_an_empty_database_is_upgraded(
+def test_an_empty_database_is_created_or_upgraded(
     bare: Run, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", new_database(migrated=False))
+    done = bare("init", "--json")
+    assert (json.loads(done.stdout)["created"], done.stderr.startswith("Created the database ")) == (True, True)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", new_database(migrated=False))
     assert "musicsvc init" in bare("user", "list", expect=1).stderr
     assert json.loads(bare("db", "upgrade", "--json").stdout)["migrations"][0] == "0001_baseline"

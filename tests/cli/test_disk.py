@@ -160,6 +160,21 @@ def test_a_folder_that_cannot_be_created_is_named(
         assert program.run("serve", "--init", "--port", "0").stderr == f"{said}chmod u+rwx {closed}\n"
 
 
+def test_refused_rows_that_cannot_be_written_are_reported_before_the_import(
+    bare: Run, refused: Refused, tmp_path: Path
+) -> None:
+    closed, songs = tmp_path / "closed", tmp_path / "songs.csv"
+    closed.mkdir(mode=0o500)
+    songs.write_text("track,artist\nOne,Somebody\n,Nobody\n")
+    for target in (closed / "refused.csv", tmp_path / "link.csv"):
+        if target.parent == tmp_path:
+            target.symlink_to(closed / "other.csv")
+        fault = f"The folder {owner(closed)}: {me()} may not write to it."
+        told = f"Error: {target} cannot be written. {fault} Run: chmod u+rwx {closed}\n"
+        assert refused("import", "catalog", str(songs), "--refused", str(target)) == told
+    assert bare("import", "list", "--json").stdout == "[]\n"
+
+
 def test_a_path_that_leads_nowhere_is_named(
     bare: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +184,9 @@ def test_a_path_that_leads_nowhere_is_named(
     opened = f"Error: The database {loop} cannot be opened: Too many levels of symbolic links.\n"
     for line in (("db", "copy", str(loop), "new.db"), ("db", "copy", str(folder / "musicsvc.db"), str(loop))):
         assert bare(*line, expect=1).stderr == opened
+    for parent in (loop, songs):
+        told = f"Error: {parent} exists and is not a folder.\n"
+        assert bare("db", "copy", str(folder / "musicsvc.db"), str(parent / "new.db"), expect=1).stderr == told
     told = f"Error: {loop} is a link to itself. Name another file to write.\n"
     assert bare("import", "catalog", str(songs), "--refused", str(loop), expect=1).stderr == told
     assert bare("import", "list", "--json").stdout == "[]\n"

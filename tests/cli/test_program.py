@@ -134,6 +134,14 @@ def test_shared_options_are_accepted_before_and_after_the_command(bare: Run, tmp
     bare("--config", str(tmp_path / "missing.toml"), "user", "list", expect=1)
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["export tracks -o", "db backup", "db restore", "db copy one.db", "plays dump --output", "user list --config"],
+)
+def test_an_empty_path_is_wrong_usage(bare: Run, line: str) -> None:
+    assert bare(*line.split(), "", expect=2).stderr.endswith(": An empty text names no file.\n")
+
+
 def test_an_argument_that_is_not_utf_8_is_wrong_usage() -> None:
     line: list[str | bytes] = [sys.executable, "-m", "musicsvc", "user", "show", b"\xff@example.test"]
     done = subprocess.run(line, capture_output=True, check=False)
@@ -177,6 +185,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in
         assert program.stdout
         assert program.stderr
         assert (program.returncode, program.stdout.read(), program.stderr.read()) == (code, b"", b"")
+
+
+def test_an_interrupted_command_says_what_it_leaves(run: Run, store_url: str, tmp_path: Path) -> None:
+    again = "Run the same command again to continue.\n"
+    with pytest.MonkeyPatch.context() as patch:
+        for place in ("musicsvc.store.copying.copy.copy", "musicsvc.store.plays.reported.account_plays.withdraw"):
+            patch.setattr(place, lambda *_given, **_named: signal.raise_signal(signal.SIGINT))
+        run("user", "create", "eve@label.test")
+        copied = run("db", "copy", store_url, str(tmp_path / "copy.db"), expect=130).stderr
+        withdrawn = run("plays", "withdraw", "eve@label.test", expect=130).stderr
+    assert copied == f"Interrupted. Everything copied so far is kept. {again}"
+    assert withdrawn.endswith(f"\nInterrupted. Some of these plays may be withdrawn. {again}")
 
 
 @pytest.mark.slow
