@@ -16,8 +16,7 @@ from musicsvc.store.importing.files.records import Reader, Record, Step, Unclear
 from musicsvc.wording import cut, some_of
 
 MOST_LISTED = 50  # columns
-FEATURED = "featured_artist"  # the field that all columns for it fill, not only the best one
-SUMS = "plays"  # the field whose column is never left unused, as each row counts as one
+FEATURED, SUMS = "featured_artist", "plays"  # all columns for it fill it; its column is never left unused
 MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has such a name"
 NESTED = "they have objects; write what is in them as values of rows"
 SAMPLE = 500  # rows
@@ -254,7 +253,8 @@ class Columns:
             cells = [(line, unmarked(value)) for line, value in cells]
         ours = self._named.get(column) == name or column in self.mapped
         order = DATE_FORMATS[self._date_format] if self._date_format else None
-        about = Sample(cells, headings.unit(column), ours, order, headings.is_zoned(column))
+        beside = [row.values for row in rows] if name == "played_at" else ()
+        about = Sample(cells, headings.unit(column), ours, order, headings.is_zoned(column, beside, self.mapped))
         fitted = field.fit(about) if field.fit else Fitted(field.parse)
         return fitted._replace(parse=lambda value: fitted.parse(unmarked(value))) if is_marked else fitted
 

@@ -68,6 +68,9 @@ ZONES = {"local", "lokal", "ortszeit", "europe", "america", "asia", "australia",
 ZONES |= {"cet", "cest", "mez", "mesz", "bst", "ist", "jst", "aest"}
 ZONES |= {"et", "est", "edt", "ct", "cst", "cdt", "mt", "mst", "mdt", "pt", "pst", "pdt"}
 MOST_HOURS = 14  # from UTC
+# Columns with the zone of the times beside them, and what is left of cells for UTC without signs and zeros.
+ZONED = {"timezone", "tz", "utcoffset", "gmtoffset", "tzoffset", "timezoneoffset", "zeitzone", "fuseauhoraire"}
+UTC = {"", "utc", "gmt", "z", "etc/utc"}
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPENING = re.compile(r"[(\[*]")
@@ -108,11 +111,18 @@ def unit(heading: str) -> int:
     return next((found for word in words(heading) if (found := UNITS.get(word))), 0)
 
 
-def is_zoned(heading: str) -> bool:
-    """Return True if a heading names a zone other than UTC in brackets, such as `(CET)` or `(UTC+2)`."""
+def is_zoned(heading: str, rows: Sequence[Mapping[str, object]], ignored: Collection[str]) -> bool:
+    """Return True if a heading names a zone other than UTC in brackets, such as `(CET)` or `(UTC+2)`.
+
+    Also if the cells of a column for it in the rows do, unless it is ignored.
+    """
+    beside = {name for row in rows for name in row if name not in ignored}
     aside = {*words(heading)} - {*words(_without_asides(heading))}
     hours = any(each.isdecimal() and 0 < int(each) <= MOST_HOURS for each in aside)  # not those of `(UTC, ISO 8601)`
-    return not ZONES.isdisjoint(aside) or (hours and not aside.isdisjoint({"utc", "gmt"}))
+    if not ZONES.isdisjoint(aside) or (hours and not aside.isdisjoint({"utc", "gmt"})):
+        return True
+    zones = {str(row.get(name) or "").strip(" +-:.0").lower() for name in beside if key(name) in ZONED for row in rows}
+    return not zones <= UTC
 
 
 def key(heading: str) -> str:

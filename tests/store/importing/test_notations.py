@@ -272,13 +272,23 @@ def test_lengths_in_a_column_of_that_heading_are_no_times_of_1970(
             (zone, "2026-01-31 12:00:00", True)
             for zone in ("UTC", "UTC+00:00", "UTC, 24 h, ISO 8601", "yyyy-mm-dd hh:mm", "when", "UTC ፩")
         ),
+        *(
+            (f"when|{zone}", "2026-01-31 12:00:00", False)
+            for zone in ("Time Zone|Europe/Berlin", "tz|EST", "UTC Offset|-05:00", "utc_offset|3600", "Zeitzone|UTC+1")
+        ),
+        *(
+            (f"when|{zone}", "2026-01-31 12:00:00", True)
+            for zone in ("Time Zone|UTC", "tz|Etc/UTC", "UTC Offset|+00:00", "utc_offset|0", "tz|Z", "tz|GMT+0", "tz|")
+        ),
+        *(("when|tz|EST", cell, True) for cell in ("2026-01-31T13:00+01", "2026-01-31 12:00:00Z", "1769860800")),
         *(("CET", cell, True) for cell in ("2026-01-31T13:00+01", "2026-01-31 12:00:00Z", "1769860800")),
     ],
 )
 def test_times_below_a_zone_are_read_if_it_is_utc_or_if_they_say_so(
     store: Store, tmp_path: Path, zone: str, cell: str, *, is_read: bool
 ) -> None:
-    cells = [("artist", "track", "listener", f"Played at ({zone})"), ("Ann", "T", "z", cell)]
+    told, *beside = zone.split("|")  # the name and the cell of another column
+    cells = [("artist", "track", "listener", f"Played at ({told})", *beside[:1]), ("Ann", "T", "z", cell, *beside[1:])]
     file, kind = write_csv(tmp_path / "a.csv", cells), Plays(ImportOptions(create_missing=True))
     if is_read:
         import_file(store, file, kind)

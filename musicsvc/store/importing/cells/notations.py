@@ -31,7 +31,8 @@ class Sample(NamedTuple):
     """The lines and cells of a column that its first rows have.
 
     `ours`: it is named after the field, or was mapped to it. `unit`: the milliseconds of the unit that its heading
-    names, or 0. `order`: of days and months, as the user says. `zoned`: the heading names a time zone other than UTC.
+    names, or 0. `order`: of days and months, as the user says. `zoned`: the heading, or a column beside, names a zone
+    other than UTC.
     """
 
     cells: Sequence[tuple[int, Any]]
