@@ -420,6 +420,20 @@ def test_entries_of_histories_count_from_october_2002_on(tmp_path: Path, at: obj
     assert [row[1] for row in read(write(tmp_path / "a.json", history))] == ["Ann; Bea", "no_time"]
 
 
+def test_artists_of_listens_are_those_of_their_list_and_count_once(store: Store, tmp_path: Path) -> None:
+    track = {"artist_name": "Ann, Bea", "track_name": "Rag"}
+    others = {"artist_name": "Cy, The Who", "track_name": "Air", "additional_info": {"artist_names": ["Cy, The Who"]}}
+    listed = track | {"additional_info": {"artist_names": ["Ann", "Bea"], "isrc": "GBAYE6800011"}}
+    for at, (content, plays) in enumerate((((track,), 1), ((listed, others), 1), ((listed, others), 0))):
+        file = write(tmp_path / f"{at}.json", [LISTEN | {"track_metadata": each} for each in content])
+        done = import_file(store, file, Plays(ImportOptions(listener="me", create_missing=True)))
+        assert (done.counts["plays"].new, reasons(done)) == (plays, [])
+    file = write(tmp_path / "later.json", [LISTEN | {"listened_at": 1_714_558_600, "track_metadata": listed}])
+    assert read(file) == [(1, "Ann; Bea", "Rag", None, "2024-05-01T10:16:40", None)]
+    done = import_file(store, file, Plays(ImportOptions(listener="me", create_missing=True)))
+    assert [name for name, _ in done.new_artists] == ["Ann", "Bea"]
+
+
 def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) -> None:
     def ids(content: object) -> tuple[str, ...]:
         with histories.open_file(write(tmp_path / "a.json", content)) as reader:

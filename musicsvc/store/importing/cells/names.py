@@ -10,7 +10,7 @@ from musicsvc.wording import CONTROLS, is_url, is_visible
 
 MOST_NAMES = 1_000  # in a cell
 URL_LENGTH = 2048
-SEPARATOR = ";"
+SEPARATOR, JOINT = ";", ", "  # between names in cells, and in the artist of a listen that has a list of them, too
 # What spreadsheets write into a CSV file for a formula that failed, in English, German and French.
 ERRORS = {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#BEZUG!", "#WERT!", "#VALEUR!"}
 

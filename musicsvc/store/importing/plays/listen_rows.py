@@ -35,7 +35,7 @@ class Named:
     track: str | None
     album: str | None
     written: tuple[str, ...] = ()
-    hashes: tuple[int | None, int | None] | None = None
+    hashes: tuple[int | None, ...] | None = None
     is_sound: bool = False
     isrc_first: bool = False
 

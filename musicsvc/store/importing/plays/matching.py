@@ -18,6 +18,7 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.merged import ARTIST, TRACK
 from musicsvc.store.engine.name_keys import caseless_key, closest, name_key
 from musicsvc.store.engine.sql import compiled
+from musicsvc.store.importing.cells.names import JOINT
 from musicsvc.store.importing.plays.listen_rows import MOST_KNOWN, Listen, Named
 from musicsvc.store.models import Album, Merged, MergedCredit, TrackArtist
 from musicsvc.store.plays import ingest
@@ -263,11 +264,11 @@ def _by_artists(artists: Collection[int]) -> Any:
     )
 
 
-def hashes(listen: Listen) -> tuple[int | None, int | None]:
+def hashes(listen: Listen) -> tuple[int | None, ...]:
     """Return 63-bit hashes of the row's client_id and its track's names or codes, or None twice if it has a track_id.
 
     The first is that of the names' keys, as it is stored, the second that of the names as written, as in plays that
-    programs of 0.1.0 stored.
+    programs of 0.1.0 stored. A third one of several artists: that of them as one, joined by commas.
     """
     named = listen.named
     if listen.client_id is not None:
@@ -277,7 +278,7 @@ def hashes(listen: Listen) -> tuple[int | None, int | None]:
     return named.hashes
 
 
-def _hashes(named: Named, when: tuple[str, int] | None) -> tuple[int | None, int | None]:
+def _hashes(named: Named, when: tuple[str, int] | None) -> tuple[int | None, ...]:
     if named.track_id is not None:
         return None, None
     artists = named.written or named.artists
@@ -286,7 +287,8 @@ def _hashes(named: Named, when: tuple[str, int] | None) -> tuple[int | None, int
     written = artists, named.track
     keys = tuple(map(name_key, artists)), name_key(named.track)
     found = digest((keys, when))
-    return found, found if keys == written else digest((written, when))
+    joined = [digest((((JOINT.join(keys[0]),), keys[1]), when))] * (len(artists) > 1)
+    return found, found if keys == written else digest((written, when)), *joined
 
 
 def digest(values: tuple[object, ...]) -> int:
@@ -296,7 +298,7 @@ def digest(values: tuple[object, ...]) -> int:
 
 def stored_hash(listen: Listen) -> int | None:
     """Return the hash to store with the row's play. It is negative if the row's time is cut to the minute."""
-    names, _ = hashes(listen)
+    names = hashes(listen)[0]
     return ~(names or 0) if listen.to_minute else names
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from musicsvc.store.importing.cells.names import JOINT
 from musicsvc.store.importing.files.histories.documents import Converted, Document
 from musicsvc.store.importing.files.records import Reader
 from musicsvc.store.importing.files.texts import JsonLinesReader
@@ -38,9 +39,11 @@ def _listen(listen: Mapping[str, Any]) -> Mapping[str, Any]:
     track = listen["track_metadata"]
     more = track.get("additional_info") or {}
     recording = more.get("recording_mbid") or (track.get("mbid_mapping") or {}).get("recording_mbid")
+    names, joined = array(more.get("artist_names")) or [], track["artist_name"]
     return {
         "external_id": [each for each in (recording, more.get("spotify_id")) if each],
-        "artist": [track["artist_name"]],
+        "isrc": more.get("isrc"),
+        "artist": names if joined == JOINT.join(map(str, names)) else [joined],
         "track": track["track_name"],
         "album": track.get("release_name"),
         "played_at": listen.get("listened_at"),
