@@ -25,6 +25,7 @@ ROW_AHEAD = 5 * MINUTE
 SERVER_CLOCK_DRIFT = 5 * SECOND
 SET_CLOCK = "Set the clock, best by NTP: the expiry of tokens and the days of figures depend on it."
 MAX_LINES = 3
+PROBE_SECONDS = 5.0
 
 
 def check_database(url: str, *, now: int, beside: Store | None = None) -> list[Finding]:
@@ -63,6 +64,10 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
     if fault:
         yield failed("schema", Failure(fault), "See docs/upgrade.md.")
         return
+    try:
+        store.probe(lambda: None, within=PROBE_SECONDS).result()
+    except Failure as failure:
+        yield failed("database", failure, "Make room on the disk of PostgreSQL, or name the primary in database_url.")
     differences = store.read(schema.differences).result()
     if differences:
         yield problem("schema", _listed(differences), "Restore a backup, or correct the schema.")

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from musicsvc.clock import Clock
 from musicsvc.errors import Unavailable
 from musicsvc.store import opening
+from musicsvc.store.doctor.database import check_database
 from musicsvc.store.engine.sql import fetch
 from tests.faults import small_disk
 from tests.faults.outages import TIMEOUT, Database, Response, Traffic, ask
@@ -184,6 +186,13 @@ def test_a_full_disk_of_the_database_refuses_writes_and_is_not_ready(
             assert (answer.status, answer.body) == (503, b'{"status":"read-only"}')
             assert ask(port, "GET", "/api/v1/genres", token).status == 200
             until(lambda: "No space left on device" in program.err)
+            (folder / "late").mkdir()
+            with Program(folder / "late", "serve", "--port", "0") as late:
+                assert ask(port_of(late), "GET", "/readyz").body == b'{"status":"read-only"}'
+            told = {
+                each.check: each.finding for each in check_database(url, now=Clock().now()) if each.level == "problem"
+            }
+            assert "No space left on device" in told["database"]
             disk.empty()
             assert ask(port, "GET", "/readyz").status == 200
             assert ask(port, "POST", PLAYLISTS, token, {"name": "after"}).status == 200

@@ -246,7 +246,10 @@ def test_what_a_role_may_not_do_is_said_in_one_line(
     role = f"stranger_{admin.info.dbname}"
     admin.execute(f'CREATE ROLE "{role}" LOGIN')
     empty = new_database(migrated=False)
-    told = "The database is busy or cannot be used: permission denied for {}."
+    told = (
+        "The database is busy or cannot be used: permission denied for {}. The role of database_url must own the"
+        " database and its tables: ALTER … OWNER TO …."
+    )
     try:
         for url, use, what in (
             (empty, schema.upgrade, "schema public"),

@@ -221,6 +221,8 @@ def translate(error: BaseException) -> BaseException:
         return MissingReference()
     if inner is not None and (isinstance(inner, FAULTS) or inner.diag.severity_nonlocalized == "FATAL"):
         here = f"The database is busy or cannot be used: {reason(inner)}."
+        if isinstance(inner, pg.InsufficientPrivilege):
+            here += " The role of database_url must own the database and its tables: ALTER … OWNER TO …."
         refused = isinstance(inner, pg.ReadOnlySqlTransaction | pg.DiskFull)
         return ReadOnly(here) if refused else Unavailable(here=here)
     if isinstance(error, psycopg.IntegrityError):

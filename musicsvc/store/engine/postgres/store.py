@@ -107,7 +107,7 @@ class PostgresStore(Store):
         self._patient = self._threads(PATIENT if self.connections.budget > 3 * PATIENT else 1, "store-locks")
         self._waiting_for_locks: set[Task[Any]] = set()
         self._probed = -inf
-        self._disk_was_full = False
+        self._disk_was_full = True  # until the first health check has tried it
 
     def _threads(self, number: int, name: str, *, urgent: bool = False) -> ThreadPoolExecutor:
         def begin() -> None:
