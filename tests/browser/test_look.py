@@ -24,6 +24,16 @@ LINES = """cells => cells.map(cell => {
     const range = document.createRange(); range.selectNodeContents(cell); return range.getClientRects().length;
 })"""
 HEIGHTS = "cells => cells.map(cell => cell.clientHeight / parseFloat(getComputedStyle(cell).lineHeight))"
+WIDEST = "pictures => pictures.map(picture => getComputedStyle(picture).maxWidth)"
+SIGNS = r"""name => {
+    name.textContent = '\u05e9\u05dc\u05d5\u05dd!';
+    const left = [0, 4].map(place => {
+        const sign = document.createRange();
+        sign.setStart(name.firstChild, place); sign.setEnd(name.firstChild, place + 1);
+        return sign.getBoundingClientRect().left - name.getBoundingClientRect().left;
+    });
+    return [left[1] < 1, left[1] < left[0]];
+}"""
 ALIGNED = "cell => getComputedStyle(cell).textAlign"
 DRAWING = "document.querySelector('.chart canvas').toDataURL()"
 
@@ -58,6 +68,8 @@ def test_a_long_name_takes_two_lines_of_a_table_and_names_of_artists_stand_at_th
         names = ".ranking tbody th > a, .ranking .subject-name > span > :first-child"
         lines = window.page.locator(names).evaluate_all(HEIGHTS)
         assert max(lines) == pytest.approx(2, abs=0.1), path
+        widest = window.page.locator(".thumbnail").evaluate_all(WIDEST)
+        assert set(widest) <= {"none"}, path  # else Firefox lays the name over the next column
     artists = window.page.locator("[data-found=track] td").first
     assert (artists.inner_text(), artists.evaluate(ALIGNED)) == ("Johann Sebastian Bach", "left")
     for path, found, most in (("/insights/tracks", ".names > span", 3), ("/insights", ".facts small", 2)):
@@ -65,6 +77,8 @@ def test_a_long_name_takes_two_lines_of_a_table_and_names_of_artists_stand_at_th
         artists = window.page.locator(found)
         artists.evaluate_all("cells => cells.forEach(cell => { cell.textContent = 'Clara Schumann, '.repeat(20); })")
         assert max(artists.evaluate_all(HEIGHTS)) == pytest.approx(most, abs=0.1), path
+        for name in ("h1", ".subject-name a"):  # in Hebrew: at the left, its last sign first
+            assert window.page.locator(name).first.evaluate(SIGNS) == [True, True], (path, name)
 
 
 def test_activity_is_a_table_in_a_wide_window_and_cards_on_a_phone(
