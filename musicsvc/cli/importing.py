@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import IO, Annotated, Any, Literal
 
 import typer
 
-from musicsvc.cli import import_run, imports, twins
+from musicsvc.cli import import_run, imports, input_file, twins
 from musicsvc.cli.options import FileCommand, Out, argument, flag, group, option
 from musicsvc.cli.output_file import STDOUT, echo_written, open_output
 from musicsvc.cli.session import Session
@@ -66,6 +67,7 @@ Divide = Annotated[
     list[str] | None,
     option("COLUMN=SIGNS", 'Divide names at signs, such as "Artist=& feat."; kept for later imports.', "--divide"),
 ]
+Playlist = Annotated[str | None, option("NAME", "The playlist of rows that name none.")]
 Artist = Annotated[str | None, option("NAME", "The artist of tracks that name none.")]
 Strict = Annotated[
     bool, flag("Import nothing unless every row and every cell of a known column can be imported.", "--strict")
@@ -185,14 +187,22 @@ def import_playlists(
     *,
     divide: Divide = None,
     owner: Owner = None,
+    playlist: Playlist = None,
+    artist: Artist = None,
     public: Public = False,
     trial: Trial,
 ) -> None:
     """Import playlists from rows with one track each."""
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
-    options = _options(source, trial, divide=divide or (), user=owner, public=public)
-    import_run.import_file(session, options, source.open, playlists.Playlists)
+    of_rows = {"playlist": playlist, "artist": artist}
+    options = _options(source, trial, divide=divide or (), user=owner, public=public, **of_rows)
+    try:
+        import_run.import_file(session, options, source.open, playlists.Playlists)
+    except records.UnclearError as unclear:
+        name = "NAME" if source.file == input_file.STDIN else shlex.quote(playlists.name_of(source.file.name))
+        remedy = unclear.remedy.replace("--playlist NAME", f"--playlist {name}")
+        raise records.UnclearError(unclear.what, remedy) from None
 
 
 @app.command("plays")

@@ -73,7 +73,7 @@ def test_tracks_that_differ_in_case_are_named_with_their_ids(run: Run, store: St
     file = tmp_path / "plays.csv"
     file.write_text("artist,track,played_at,listener\nkiss,rag,1402920000,z\nKiss,Rag,1402920000,z\n")
     said = run("import", "plays", str(file)).stderr.splitlines()[0]
-    assert said.startswith("line 2: several tracks differ only in case; name one by track_id or external_id: ")
+    assert said.startswith("line 2: several tracks differ only in case; write one exactly, or name it by an id: ")
     assert said.endswith(": 'rag' by kiss (track_id 1 or 2)")
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from musicsvc.store.importing.columns import ignored
 from musicsvc.store.importing.dividing import AT_SEMICOLONS
 from musicsvc.store.importing.files.encodings import ENCODINGS
+from musicsvc.store.importing.people.playlists import name_of
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import KINDS
 from musicsvc.store.importing.undoing.runs import RunRow
@@ -31,6 +33,7 @@ OPTIONS: dict[str, Any] = {
     "sheet": None,
     "encoding": None,
     "artist": None,
+    "playlist": None,
     "date_format": None,
     "divide": [],
     "listener": None,
@@ -109,6 +112,12 @@ class File:
         return found is not None and found.several and found.is_name
 
     @property
+    def playlist(self) -> str:
+        """The playlist of rows that name none: as chosen, or that of the file, if no column names playlists."""
+        is_named = any(each["field"] == "playlist" for each in self.report["columns"])
+        return self.options["playlist"] or ("" if is_named else name_of(self.task.file))
+
+    @property
     def is_unclear(self) -> bool:
         """True if the file may be read once its encoding is named."""
         return "encoding" in (self.report["problem"] or "") or self.options["encoding"] is not None
@@ -123,7 +132,8 @@ class File:
     @property
     def choices(self) -> list[tuple[str, str]]:
         """The fields that a column can fill, and their labels."""
-        return [("", "Not used"), *((name, label(name)) for name in KINDS[self.task.kind].fields)]
+        fields = KINDS[self.task.kind].fields
+        return [("", "Not used"), *((name, label(name)) for name, each in fields.items() if each.parse is not ignored)]
 
 
 def label(field: str) -> str:

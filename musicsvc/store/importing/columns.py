@@ -6,22 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.limited import Pause
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.cells.blanks import has_objects, is_blank
 from musicsvc.store.importing.cells.names import unmarked, without_controls
 from musicsvc.store.importing.cells.notations import Fit, Fitted, Parse, PartlyError, Sample, fault_of
 from musicsvc.store.importing.dividing import NONE, Dividing, Rules
-from musicsvc.store.importing.files.records import Reader, Record, Step, UnclearError
+from musicsvc.store.importing.files.records import Reader, Record, Step, UnclearError, sample
 from musicsvc.wording import cut, some_of
 
 MOST_LISTED = 50  # columns
 FEATURED, SUMS = "featured_artist", "plays"  # all columns for it fill it; its column is never left unused
+UNREAD = "this import does not read them"
 MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has such a name"
 NESTED = "they have objects; write what is in them as values of rows"
-SAMPLE = 500  # rows
-SAMPLE_CELLS = 50_000
-SAMPLE_PIECES = 2  # between which the reader pauses: about 2 MiB
 MOST_KNOWN, LONGEST_KNOWN = 2048, 64  # texts of a column whose meaning is kept, and their characters
 VARIED = 0.9  # of the first cells of a column that are the only ones of their text, so that none is kept
 DATE_FORMATS = {"YYYY-MM-DD": "YMD", "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
@@ -44,6 +41,10 @@ class Field(NamedTuple):
     fit: Fit | None = None
     former: str = ""
     varied: bool = False
+
+
+def ignored(_: Any) -> None:
+    """Read nothing: the field is one of other imports of the same file."""
 
 
 @dataclass(slots=True)
@@ -182,7 +183,7 @@ class Columns:
         first: list[Record] = []
         damage = None
         try:
-            first.extend(_sample(steps))
+            first.extend(sample(steps))
         except Failure as failure:  # raised again after the rows before it
             damage = failure
         rows = [each for each in first if each.fault is None and each.note is None]
@@ -222,7 +223,7 @@ class Columns:
                     missed.setdefault(column, unread)
                     spare[column] = f"its cells cannot be read as {unread.field}"
                 else:
-                    taken, found[column] = column, (name, EXACT if exact else f"a name for {name}")
+                    taken, found[column] = column, self._use_of(name, exact=exact)
         guesses = []
         for column in names:
             name, why = found.get(column, ("", spare.get(column, NO_FIELD)))
@@ -243,6 +244,11 @@ class Columns:
         self.unread = {column: each for column, each in missed.items() if column not in found}
         self._found = {each.column: each.field for each in guesses}
         self._parsers |= {each.field: each.parse for each in guesses if each.field and each.parse}
+
+    def _use_of(self, name: str, *, exact: bool) -> tuple[str, str]:
+        """Return the field that a column fills, or none if this import ignores it, and why."""
+        is_read = self.fields[name].parse is not ignored
+        return (name, EXACT if exact else f"a name for {name}") if is_read else ("", UNREAD)
 
     def _fitted(self, column: str, name: str, rows: Iterable[Record]) -> Fitted:
         """Return how the cells of a column are read for a field."""
@@ -375,20 +381,6 @@ def _cells(rows: Iterable[Record], column: str) -> list[tuple[int, Any]]:
 def shown(value: Any) -> str:
     """Return the text that stands for a cell, or for the cells of several columns."""
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value).strip()
-
-
-def _sample(steps: Iterator[Step]) -> Iterator[Record]:
-    """Yield the first rows: up to SAMPLE of them, SAMPLE_CELLS or SAMPLE_PIECES, whichever comes first."""
-    rows = cells = pieces = 0
-    for step in steps:
-        if isinstance(step, Record):
-            yield step
-            rows += 1
-            cells += len(step.values)
-        elif step is Pause.FULL:
-            pieces += 1
-        if rows >= SAMPLE or cells >= SAMPLE_CELLS or pieces >= SAMPLE_PIECES:
-            return
 
 
 def _all(first: list[Record], damage: Failure | None, rest: Iterator[Step]) -> Iterator[Step]:

@@ -55,6 +55,7 @@ class ImportOptions:
     date_format: str | None = None  # a key of columns.DATE_FORMATS
     divide: Sequence[str] = ()  # rules: see dividing.rules
     artist: str | None = None  # of tracks in rows that name none
+    playlist: str | None = None  # the name, in rows that name none
     user: str | None = None  # the e-mail address of the manager of new artists and tracks, or of the playlists' owner
     listener: str | None = None  # of plays in rows that name none
     create_missing: bool = False  # accounts of follows, tracks of plays
@@ -128,8 +129,9 @@ class Kind(ABC, Generic[Row]):
         self.columns = Columns(self.fields, options.pairs, self.synonyms, options.date_format, options.divide)
 
     def check(self, names: list[str]) -> None:
-        """Raise Failure unless the columns of the file (`names`) fill all required fields."""
-        self.columns.check(names, self.required)
+        """Raise Failure unless the columns of the file (`names`) or options fill all required fields."""
+        given = {each for each in self.required if getattr(self.options, each, None) is not None}
+        self.columns.check(names, {each: also for each, also in self.required.items() if each not in given})
 
     def load(self, user: int | None) -> None:
         """Load what all batches need from the database, in a read transaction."""

@@ -19,7 +19,7 @@ from musicsvc.store.accounts import api_access, users
 from musicsvc.store.importing.runner import Pace
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place
-from musicsvc.store.models import Album, Artist, ImportTask, Play, Track, TrackLike
+from musicsvc.store.models import Album, Artist, ImportTask, Play, Playlist, PlaylistTrack, Track, TrackLike
 from musicsvc.store.security import sessions
 from tests.support.bounds import Bounds
 from tests.support.history_files import stream
@@ -437,6 +437,33 @@ async def test_a_history_comes_in_for_the_listener_that_is_named(developer: Pers
         await imported(developer, path)
         own = Play.select().join(Track, on=(Track.id == Play.track)).where(Track.imported_for == developer.id)
         assert developer.shared.store.read(own.count).result() == new
+
+
+@on_shared_loop
+async def test_a_file_with_one_playlist_comes_in_under_the_name_that_is_chosen(developer: Person) -> None:
+    await imported(developer, await uploaded(developer))
+    sheet = SHEET.replace(b"Caprice;Solo", b"Gone;Solo & Trio").replace(b"\nAir", b"\nBolero;Trio;;;\nAir")
+    for new in (2, 0):
+        path = await uploaded(developer, sheet, "Evening mix.csv", "playlists")
+        shown = text(await developer.browser.get(path))
+        assert "No column has the playlist." in shown
+        assert "or name the playlist of all rows" in shown
+        assert 'type="text" autocomplete="off" value="Evening mix"' in shown
+        assert "this import does not read them" in shown
+        assert 'value="duration_ms"' not in shown
+        columns = {"column-0": "track", "column-1": "artist", "playlist": "Evening", "strict": ""}
+        await developer.browser.post(f"{path}/columns", columns)
+        shown = await ready(developer, path)
+        assert 'value="Evening"' in shown
+        assert "or divide its artists: " in shown
+        shown = await imported(developer, path)
+        assert f'<th scope="row">Entries</th><td>{new}</td><td>0</td><td>{3 - new}</td><td>2</td>' in shown
+        assert "line 5: track is missing" in shown
+        assert "line 6: no such track; import the catalog first, or divide its artists: " in shown
+    entries = PlaylistTrack.select(Playlist.name, Playlist.public, Track.name).join(Track).switch(PlaylistTrack)
+    query = entries.join(Playlist).where(Playlist.owner == developer.id).order_by(PlaylistTrack.id).tuples()
+    kept = developer.shared.store.read(lambda: [*query]).result()
+    assert kept == [("Evening", False, "Bolero"), ("Evening", False, "Air")]
 
 
 @on_shared_loop

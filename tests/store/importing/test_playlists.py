@@ -143,13 +143,52 @@ def test_a_track_is_found_by_all_its_artists_its_name_and_its_album(
             named,
             named | {"album": "Live"},
             named | {"track": "U", "album": "unheard of"},
-            named | {"artist": "B"},
-            named | {"track": "t"},
+            named | {"artist": "B", "playlist": "Q"},
+            named | {"track": "u"},
+            named | {"artist": "A & B"},
+            named | {"artist": "C"},
         ]
     )
-    assert kept(store) == [("P", None, [both, old, live, anns])]
+    assert kept(store) == [("P", None, [both, old, live, anns]), ("Q", None, [both])]
     unknown = "no such track; import the catalog first"
-    assert reasons(summary) == [(5, f"{unknown}: 'T' by B"), (6, f"{unknown}: 't' by A")]
+    divided = f"{unknown}, or divide its artists with --divide"
+    assert reasons(summary) == [(7, f"{divided}: 'T' by A & B"), (8, f"{unknown}: 'T' by C")]
+
+
+def test_a_track_is_found_by_its_id_then_by_its_isrc_then_by_its_names(store: Store, imported: Import) -> None:
+    first, second = track(store, "T", isrc="GBAYE6800011"), track(store, "U", isrc="GBAYE6800012")
+    elsewhere = {"playlist": "P", "external_id": "4iV5W9uYEdYUVa79Axb7Rh", "album_artist": "A"}
+    rows = [
+        elsewhere | {"isrc": "GB-AYE-68-00012"},
+        elsewhere | {"isrc": "GBAYE6800099", "track": "T"},
+        row("P", "u") | {"isrc": "GBAYE6800011"},
+        elsewhere,
+        {"playlist": "P", "isrc": "GBAYE6800099"},
+        {"playlist": "P", "isrc": "none"},
+    ]
+    summary = imported(rows)
+    assert (kept(store), counts(summary)) == ([("P", None, [second, first])], (2, 0, 1, 3))
+    *coded, (_, faulty) = reasons(summary)
+    assert coded == [
+        (4, "no track has this external_id; import the catalog first: '4iV5W9uYEdYUVa79Axb7Rh'"),
+        (5, "no track has this ISRC; import the catalog first: GBAYE6800099"),
+    ]
+    assert faulty.startswith("isrc must be an ISRC")
+    assert faulty.endswith("; track is missing; artist is missing")
+
+
+def test_rows_that_name_none_get_the_playlist_and_the_artist_of_the_options(store: Store, imported: Import) -> None:
+    first, second = track(store, "T"), track(store, "U")
+    named = [{"track": "U"}, {"track": "T"}, {"track": "T", "playlist": "Q"}, {"track": "T", "artist": "B"}]
+    for new in (3, 0):
+        summary = imported(named, playlist=" P ", artist="A")
+        assert (counts(summary), len(summary.refused)) == ((new, 0, 3 - new, 1), 1)
+        assert kept(store) == [("P", None, [second, first]), ("Q", None, [first])]
+    (refused,) = reasons(imported([row("", "t")]))
+    assert refused == (1, "playlist is missing; name a playlist for the whole file with --playlist")
+    for name in (" ", "x" * 251, "a\x07b"):
+        with pytest.raises(Failure, match="The playlist's name"):
+            imported([], playlist=name)
 
 
 def test_a_row_without_an_artist_has_that_of_its_album_as_in_a_catalog(store: Store, imported: Import) -> None:
@@ -187,7 +226,7 @@ def test_the_managers_own_track_is_the_better_match_by_name(
 @pytest.mark.parametrize(
     ("faulty", "reason"),
     [
-        ({"external_id": "t"}, "playlist is missing"),
+        ({"external_id": "t"}, "playlist is missing; name a playlist for the whole file with --playlist"),
         ({"playlist": "P"}, "track is missing; artist is missing"),
         (
             {"playlist": "x" * 251},
@@ -218,7 +257,8 @@ def test_an_unknown_owner_and_missing_columns_end_the_import(store: Store, impor
     file = tmp_path / "rows.csv"
     for header, pairs, failure in (
         ("playlist,artist", (), "--map COLUMN=track"),
-        ("track,artist", (), "--map COLUMN=playlist"),
+        ("playlist,track", (), "or the artist of all tracks with --artist NAME"),
+        ("isrc,artist", (), "--map COLUMN=playlist, or the playlist of all rows with --playlist NAME"),
         ("playlist,id", ("id=song",), "There is no field 'song'"),
     ):
         file.write_text(f"{header}\nP,x\n")

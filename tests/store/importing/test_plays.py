@@ -14,8 +14,8 @@ from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.cells import times
-from musicsvc.store.importing.plays.matching import SeenIds
-from musicsvc.store.importing.plays.plays import SEVERAL, Plays
+from musicsvc.store.importing.plays.matching import SEVERAL, SeenIds
+from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import Counts, ImportSummary
 from musicsvc.store.models import Artist, Listener, Play, Track, TrackArtist

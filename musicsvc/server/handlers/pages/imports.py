@@ -85,8 +85,7 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
     other_sheet = file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}
     if file.report["is_history"] or other_sheet or body.encoding != file.options["encoding"]:
         pairs = rules = []  # the columns are known, or have other names
-    names = ("listener", "create_missing") if subject.kind == "plays" else ("artist",)
-    chosen = body.model_dump(include={"sheet", "encoding", "date_format", "strict", *names})
+    chosen = body.model_dump(include={*ColumnsForm.model_fields})
     queue.check_again(subject, {"pairs": pairs, "divide": rules, **chosen})
     return Redirect(f"{HOME}/{subject.id}")
 

@@ -6,6 +6,7 @@ from pydantic import ConfigDict
 
 from musicsvc.server.schemas.fields import NameText, Text
 from musicsvc.server.schemas.pages.form import Checkbox, Form
+from musicsvc.store.importing.people.playlists import LONGEST
 from musicsvc.wording import LONGEST_NAME
 
 DateFormat = Literal["YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY"]
@@ -16,7 +17,7 @@ DIVIDE = "divide-"  # and of those with the signs at which its names are divided
 class UploadForm(Form):
     """A file to import. `kind`: what it holds. `replace`: give up an earlier file that is not imported."""
 
-    kind: Literal["catalog", "plays"] = "catalog"
+    kind: Literal["catalog", "playlists", "plays"] = "catalog"
     replace: Checkbox = False
 
 
@@ -29,6 +30,7 @@ class ColumnsForm(Form):
     sheet: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     encoding: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     artist: Annotated[str | None, NameText(1, LONGEST_NAME)] = None
+    playlist: Annotated[str | None, NameText(1, LONGEST)] = None
     listener: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     create_missing: Checkbox = False
     strict: Checkbox = False

@@ -23,13 +23,14 @@ from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.index import Item, Offered, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.catalog.tracks import Tracks
+from musicsvc.store.importing.cells import names
 from musicsvc.store.importing.columns import Cells, Columns
 from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import SharedUpc
 from musicsvc.store.insights.export_rows import MOST_ALBUM_ARTISTS, OF_DELETED
-from musicsvc.wording import LONGEST_NAME, name_problem
+from musicsvc.wording import LONGEST_NAME
 
 
 class Catalog(Kind[CatalogRow]):
@@ -48,13 +49,7 @@ class Catalog(Kind[CatalogRow]):
         self._names: dict[str, dict[str, int]] = {}  # of albums, with their first lines, by UPC
         self._version: str | None = None  # the unused column of versions, or empty
         self._versions: dict[tuple[object, ...], str] = {}  # by what tracks without ids are found by
-        self._artist = None if options.artist is None else options.artist.strip()
-        if self._artist is not None:
-            if not 1 <= len(self._artist) <= LONGEST_NAME:
-                raise Failure(f"The artist's name must have 1 to {LONGEST_NAME} characters.")
-            if problem := name_problem(self._artist):
-                raise Failure(f"The artist's name is wrong: {problem}")
-            self.required = {name: also for name, also in rows.REQUIRED.items() if name != "artist"}
+        self._artist = names.given("artist", options.artist, LONGEST_NAME)
 
     def forget(self) -> None:
         self._albums: dict[int, int] = {}

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from musicsvc.errors import Failure
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.notations import Notation
-from musicsvc.wording import CONTROLS, is_url, is_visible
+from musicsvc.wording import CONTROLS, is_url, is_visible, name_problem
 
 MOST_NAMES = 1_000  # in a cell
 URL_LENGTH = 2048
@@ -40,6 +41,20 @@ def name(value: Any, longest: int) -> str | None:
     """Return the cell as text like `text`, or None if it has no visible character."""
     found = text(value, longest)
     return found if found is not None and is_visible(found) else None
+
+
+def given(field: str, name: str | None, longest: int) -> str | None:
+    """Return the name that an option gives to rows without one, such as their artist.
+
+    Raises Failure for a name that no row could have.
+    """
+    if name is None:
+        return None
+    if not 1 <= len(name := name.strip()) <= longest:
+        raise Failure(f"The {field}'s name must have 1 to {longest} characters.")
+    if problem := name_problem(name):
+        raise Failure(f"The {field}'s name is wrong: {problem}")
+    return name
 
 
 def without_controls(value: Any) -> Any:

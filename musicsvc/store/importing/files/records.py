@@ -18,6 +18,9 @@ TOO_LONG = "the row is longer than 1 MiB"
 REFUSED = ("line", "reason")  # the first headings of a file of refused rows
 FIGURE = "plays_total"  # a column that only our own exports have
 HEADINGS_WITHIN = 20  # rows that are not empty
+SAMPLE = 500  # rows
+SAMPLE_CELLS = 50_000
+SAMPLE_PIECES = 2  # between which the reader pauses: about 2 MiB
 
 
 class UnclearError(Failure):
@@ -48,6 +51,20 @@ class Remark(NamedTuple):
 
 
 Step = Record | Pause
+
+
+def sample(steps: Iterator[Step]) -> Iterator[Record]:
+    """Yield the first rows: up to SAMPLE of them, SAMPLE_CELLS or SAMPLE_PIECES, whichever comes first."""
+    rows = cells = pieces = 0
+    for step in steps:
+        if isinstance(step, Record):
+            yield step
+            rows += 1
+            cells += len(step.values)
+        elif step is Pause.FULL:
+            pieces += 1
+        if rows >= SAMPLE or cells >= SAMPLE_CELLS or pieces >= SAMPLE_PIECES:
+            return
 
 
 class Limits(NamedTuple):

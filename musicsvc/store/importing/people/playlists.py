@@ -3,36 +3,40 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from musicsvc.store.catalog import artists, merged
 from musicsvc.store.engine import bulk, name_index
 from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
-from musicsvc.store.importing.cells import codes, names
-from musicsvc.store.importing.columns import Cells, Field
+from musicsvc.store.importing.cells import codes, lists, names
+from musicsvc.store.importing.columns import Cells, Field, ignored
 from musicsvc.store.importing.files.records import Record
-from musicsvc.store.importing.people import playlist_tracks
-from musicsvc.store.importing.people.playlist_tracks import TrackMention
-from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
+from musicsvc.store.importing.plays import matching
+from musicsvc.store.importing.plays.listen_rows import Named
+from musicsvc.store.importing.plays.matching import TrackLookup
+from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Playlist, PlaylistTrack
 from musicsvc.store.playlists import playlists
+from musicsvc.wording import LONGEST_NAME
 
-LONGEST_NAME = 250  # as in the API
-NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
-NO_TRACK = "no such track; import the catalog first"
-NAMING = ("track", "artist", "featured_artist", "album", "album_artist")  # of a track without external id
+LONGEST = 250  # characters of a name, as in the API
+NO_TRACK, JOINED = "no such track; import the catalog first", ", or divide its artists with --divide"
+NAMING = ("track", "artist", "featured_artist", "album", "album_artist")  # a track that its ids may name already
 FIELDS = {
-    "playlist": Field(partial(names.name, longest=LONGEST_NAME), is_name=True),
+    "playlist": Field(partial(names.name, longest=LONGEST), is_name=True),
     "playlist_external_id": Field(partial(codes.identifier, noun="playlist")),
-    **{name: rows.FIELDS[name] for name in ("external_id", *NAMING)},
+    **{name: rows.FIELDS[name] for name in ("external_id", "isrc", *NAMING)},
 }
 # Other columns of a catalog file are ignored.
-FIELDS |= {name: Field(lambda _: None, each.several) for name, each in rows.FIELDS.items() if name not in FIELDS}
+FIELDS |= {name: Field(ignored, each.several) for name, each in rows.FIELDS.items() if name not in FIELDS}
 Entry = tuple[int, int]  # playlist id, track id
+Refused = dict[int, RefusedError]  # by place in a batch
 
 
 class EntryRow(NamedTuple):
@@ -41,7 +45,7 @@ class EntryRow(NamedTuple):
     line: int
     external_id: str | None  # of the playlist
     name: str
-    mention: TrackMention
+    named: Named
     notes: Sequence[str]  # keys of summary.NOTES
 
 
@@ -84,31 +88,39 @@ class Playlists(Kind[EntryRow]):
     refused_as = "entries"
     fields = FIELDS
     synonyms = headings.CATALOG
-    required = {"playlist": ""}  # noqa: RUF012 - a constant
+    required = rows.REQUIRED | {"playlist": ", or the playlist of all rows with --playlist NAME"}
+
+    def __init__(self, options: ImportOptions) -> None:
+        """Raise Failure for a name of an artist or a playlist that no row could have, and as all imports do."""
+        super().__init__(options)
+        self._artist = names.given("artist", options.artist, LONGEST_NAME)
+        self._playlist = names.given("playlist", options.playlist, LONGEST)
 
     def check(self, names: list[str]) -> None:
+        """Raise Failure unless the columns or options name the track and the playlist."""
+        if not {"external_id", "isrc"}.isdisjoint(map(self.columns.field, names)):
+            self.required = {each: also for each, also in self.required.items() if each not in rows.REQUIRED}
         super().check(names)
-        if not any(self.columns.field(name) == "external_id" for name in names):
-            self.columns.check(names, dict.fromkeys(rows.REQUIRED, ""))
+
+    def load(self, user: int | None) -> None:
+        self._catalog = matching.load(user)
 
     def forget(self) -> None:
         self._counted: set[int] = set()
 
     def parse(self, record: Record, cells: Cells) -> EntryRow:
         """Validate a row. Raises RefusedError with the reasons of all faults."""
-        name = cells.values.get("playlist")
-        cells.refuse("playlist", "is missing", when=name is None)
+        name = cells.values.get("playlist") or self._playlist
+        cells.refuse("playlist", "is missing; name a playlist for the whole file with --playlist", when=name is None)
         notes: list[str] = []
-        mention = _mention(cells, notes)
+        named = _named(cells, self._artist, notes)
         if cells.faults:
             raise RefusedError(cells.reasons(FIELDS))
-        return EntryRow(record.line, cells.values.get("playlist_external_id"), name or "", mention, notes)
+        return EntryRow(record.line, cells.values.get("playlist_external_id"), name or "", named, notes)
 
     def write(self, batch: Sequence[EntryRow], scope: Scope) -> Outcome:
         owner = scope.user or 0
-        tracks = playlist_tracks.find([row.mention for row in batch], manager=owner)
-        refused = {place: _unknown(row) for place, row in enumerate(batch) if tracks[place] is None}
-        found = [(row, track) for row, track in zip(batch, tracks, strict=True) if track is not None]
+        found, refused = self._find(batch, owner)
         index = PlaylistIndex(_load([row for row, _ in found], owner))
         pairs, created = [], []
         for row, track in found:
@@ -129,6 +141,22 @@ class Playlists(Kind[EntryRow]):
         notes = Counter(note for row, _ in found for note in row.notes)
         return Outcome(counts, refused, notes, remember=lambda: self._counted.update(created, changed))
 
+    def _find(self, batch: Sequence[EntryRow], owner: int) -> tuple[list[tuple[EntryRow, int]], Refused]:
+        """Return the rows with their tracks, and why others are refused."""
+        named = merged.spread([row.named for row in batch], owner, Named.called)
+        if artists.missing(self._catalog.named(named)):  # merged or deleted since they were loaded
+            self._catalog = matching.load(owner)
+        lookup = TrackLookup(named, self._catalog)
+        found = [(row, track) for row, each in zip(batch, named, strict=True) if (track := lookup.find(each))]
+        refused = {
+            place: matching.unknown(
+                each, NO_TRACK + JOINED * any(map(lists.marks, each.artists)), lookup.ambiguous_ids(each)
+            )
+            for place, each in enumerate(named)
+            if not lookup.find(each)
+        }
+        return found, refused
+
     def _create(self, row: EntryRow, scope: Scope) -> PlaylistRef:
         owner, public = scope.user or 0, self.options.public
         if row.external_id is not None:
@@ -138,27 +166,22 @@ class Playlists(Kind[EntryRow]):
         return PlaylistRef(created, row.external_id, row.name)
 
 
-def _mention(cells: Cells, notes: list[str]) -> TrackMention:
-    """Return the values by which the row names a track: the external id alone or, without one, the names."""
+def name_of(file: str) -> str:
+    """Return the name of a file without its suffixes, which may be that of its playlist."""
+    return Path(file.removesuffix(".gz")).stem[:LONGEST]
+
+
+def _named(cells: Cells, artist: str | None, notes: list[str]) -> Named:
+    """Return what names the row's track: its ids, its names, or both. Names may be missing or faulty beside an id."""
     read = cells.values.get
-    external_id = read("external_id")
-    if external_id is not None or "external_id" in cells.faults:
-        for name in NAMING:
-            cells.faults.pop(name, None)
-        return TrackMention(external_id)
-    artists, track = rows.artists_of(cells) or rows.artists_of_album(cells, notes), read("track")
-    if artists:
-        cells.faults.pop("album_artist", None)  # it names none of them
-    cells.refuse("track", "is missing", when=track is None)
-    cells.refuse("artist", "is missing", when=not artists)
-    return TrackMention(None, artists, track, read("album"))
-
-
-def _unknown(row: EntryRow) -> RefusedError:
-    named = row.mention
-    if named.external_id is not None:
-        return RefusedError(NO_EXTERNAL_ID, names=(repr(named.external_id),))
-    return RefusedError(NO_TRACK, names=(f"{named.track!r} by {', '.join(named.artists)}",))
+    external_id, isrc = read("external_id"), read("isrc")
+    is_coded = external_id is not None or isrc is not None or "external_id" in cells.faults
+    artists = rows.artists_of(cells, artist) or rows.artists_of_album(cells, [] if is_coded else notes)
+    for name in NAMING if is_coded else ("album_artist",) * bool(artists):  # those that name nothing
+        cells.faults.pop(name, None)
+    cells.refuse("track", "is missing", when=not is_coded and read("track") is None)
+    cells.refuse("artist", "is missing", when=not is_coded and not artists)
+    return Named(None, () if external_id is None else (external_id,), isrc, artists, read("track"), read("album"))
 
 
 def _load(wanted: Sequence[EntryRow], owner: int) -> list[PlaylistRef]:

@@ -1,4 +1,4 @@
-"""Find the track that a play in a listening history names, by id, ISRC or names.
+"""Find the track that a row of plays or of playlists names, by id, ISRC or names.
 
 Names are compared by their keys, those written exactly so are preferred, then those with the same case. A track or
 artist also has the names and codes of what was merged into it.
@@ -7,7 +7,7 @@ artist also has the names and codes of what was merged into it.
 import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from musicsvc.store.engine.name_keys import caseless_key, closest, name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.cells.names import JOINT
 from musicsvc.store.importing.plays.listen_rows import MOST_KNOWN, Listen, Named
+from musicsvc.store.importing.runner import RefusedError
 from musicsvc.store.models import Album, Merged, MergedCredit, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID
@@ -29,6 +30,10 @@ MAX_IN_MEMORY = 100_000
 SEEN = "CREATE TABLE seen (key BLOB PRIMARY KEY) WITHOUT ROWID"
 ADD = "INSERT OR IGNORE INTO seen VALUES (?)"
 HAS = "SELECT 1 FROM seen WHERE key = ?"
+NO_ID = "no track has this track_id"
+NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
+NO_ISRC = "no track has this ISRC; import the catalog first"
+SEVERAL = "several tracks differ only in case; write one exactly, or name it by an id"
 
 
 class Artist(NamedTuple):
@@ -262,6 +267,23 @@ def _by_artists(artists: Collection[int]) -> Any:
         .where(TrackArtist.artist.in_(artists))
         .union_all(of_merged.where(MergedCredit.artist.in_(artists)))
     )
+
+
+def unknown(named: Named, missing: str, several: Sequence[int] = ()) -> RefusedError:
+    """Return why a row is refused whose track was not found.
+
+    `missing`: the reason if no track has its names. `several`: ids of matches that differ only in case.
+    """
+    if named.track_id is not None:
+        return RefusedError(NO_ID, names=(str(named.track_id),))
+    if named.track is None or not named.artists:
+        if named.external_ids:
+            return RefusedError(NO_EXTERNAL_ID, names=tuple(map(repr, named.external_ids)))
+        return RefusedError(NO_ISRC, names=(str(named.isrc),))
+    called = f"{named.track!r} by {', '.join(named.artists)}"
+    if several:
+        return RefusedError(SEVERAL, names=(f"{called} (track_id {' or '.join(map(str, several))})",))
+    return RefusedError(missing, names=(called,))
 
 
 def hashes(listen: Listen) -> tuple[int | None, ...]:

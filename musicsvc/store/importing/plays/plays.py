@@ -8,11 +8,11 @@ from typing import NamedTuple
 from peewee import Model
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Failure
 from musicsvc.store.catalog import artists, merged, tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
+from musicsvc.store.importing.cells import names
 from musicsvc.store.importing.cells.notations import fault_of
 from musicsvc.store.importing.columns import SUMS, Cells
 from musicsvc.store.importing.files.records import Record, UnclearError
@@ -39,11 +39,7 @@ NO_TRACK_COLUMN = (
     "No column names the track.",
     "Add --map COLUMN=FIELD: track_id, external_id, isrc, or both artist and track.",
 )
-NO_ID = "no track has this track_id"
-NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
-NO_ISRC = "no track has this ISRC; import the catalog first"
 NO_TRACK = "no such track; --create-missing creates it"
-SEVERAL = "several tracks differ only in case; name one by track_id or external_id"
 
 
 class CreatedTrack(NamedTuple):
@@ -136,9 +132,7 @@ class Plays(Kind[Listen]):
     def __init__(self, options: ImportOptions) -> None:
         """Raise Failure for a name of a listener that is empty or too long, and as all imports do."""
         super().__init__(options)
-        self._listener = None if options.listener is None else options.listener.strip()
-        if self._listener is not None and not 1 <= len(self._listener) <= listen_rows.LISTENER_LENGTH:
-            raise Failure(f"The listener's name must have 1 to {listen_rows.LISTENER_LENGTH} characters.")
+        self._listener = names.given("listener", options.listener, listen_rows.LISTENER_LENGTH)
         self._seen, self._taken = SeenIds(), SeenIds()
         self._known: Known = {}
 
@@ -221,7 +215,7 @@ class Plays(Kind[Listen]):
                     if near.is_needed:
                         near.store(listen, track, place)
             else:
-                found.refused[place] = _unknown(listen.named, lookup.ambiguous_ids(listen.named))
+                found.refused[place] = matching.unknown(listen.named, NO_TRACK, lookup.ambiguous_ids(listen.named))
         return found
 
     def _track(self, named: Named, lookup: TrackLookup, creator: MissingCreator) -> int | None:
@@ -249,7 +243,7 @@ class Plays(Kind[Listen]):
             if other := gone.get(track, track):
                 found.matched[place] = listen, other
             else:
-                found.refused[place] = _unknown(listen.named, ())
+                found.refused[place] = matching.unknown(listen.named, NO_TRACK)
                 del found.matched[place]
             self._catalog.forget_tracks()
 
@@ -316,17 +310,3 @@ def _counts(valid: Sequence[Listen], creator: MissingCreator, new: int) -> dict[
         "tracks": Counts(new=created, repeated=rows - created),
         "plays": Counts(new=new, repeated=rows - new),
     }
-
-
-def _unknown(named: Named, several: Sequence[int]) -> RefusedError:
-    """Return why a row is refused whose track was not found. `several`: ids of matches that differ only in case."""
-    if named.track_id is not None:
-        return RefusedError(NO_ID, names=(str(named.track_id),))
-    if named.track is None or not named.artists:
-        if named.external_ids:
-            return RefusedError(NO_EXTERNAL_ID, names=tuple(map(repr, named.external_ids)))
-        return RefusedError(NO_ISRC, names=(str(named.isrc),))
-    called = f"{named.track!r} by {', '.join(named.artists)}"
-    if several:
-        return RefusedError(SEVERAL, names=(f"{called} (track_id {' or '.join(map(str, several))})",))
-    return RefusedError(NO_TRACK, names=(called,))

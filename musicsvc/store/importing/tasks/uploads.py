@@ -16,10 +16,11 @@ from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.cells.durations import clock_text
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files.records import Reader, Record, Step, Through
+from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import Kind
 
-KINDS: dict[str, type[Kind[Any]]] = {"catalog": Catalog, "plays": Plays}
+KINDS: dict[str, type[Kind[Any]]] = {"catalog": Catalog, "playlists": Playlists, "plays": Plays}
 PRIVATE = 0o700
 BUSY = "Your last file is still being read. Wait until it is done, then try again."
 MOST_CHECKED = 5_000

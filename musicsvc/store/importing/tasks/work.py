@@ -46,7 +46,9 @@ MOST_REASONS = 20
 REMEDIES = {
     "say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY": "choose how dates are written",
     "--create-missing creates it": "choose to create what is missing",
-    "name a listener for the whole file with --listener": "name a listener for the whole file",
+    " with --divide": "",
+    " with --listener": "",
+    " with --playlist": "",
     " (run: musicsvc import playlists)": "",
     " (--strict)": "",
     "set by --map": "as you chose",
