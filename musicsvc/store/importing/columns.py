@@ -189,7 +189,7 @@ class Columns:
         rows = [each for each in first if each.fault is None and each.note is None]
         names = reader.columns or list(dict.fromkeys(name for each in rows for name in each.values))
         self._sample = names, rows
-        headings.require_tracks(names)
+        headings.require_tracks(names, self.mapped)
         # They are of tables in which others write the names.
         self.dividing.kept = NONE if reader.columns is None or headings.without_own_ids(names, ())[0] else kept
         self.guess(*self._sample)

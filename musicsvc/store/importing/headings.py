@@ -16,6 +16,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.catalog.fields import COLUMNS
 from musicsvc.store.importing.cells import durations
 from musicsvc.store.importing.files.records import FIGURE, LONGEST_HEADING
+from musicsvc.wording import cut
 
 CATALOG = {name: column.headings for name, column in COLUMNS.items()}
 PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", "album", "isrc")} | {
@@ -44,6 +45,7 @@ FOLLOWS = {
 }
 # Units of durations. A heading may name one: `Duration (ms)`, `length_seconds`, `Dauer in Sekunden`.
 UNITS = durations.UNITS | dict.fromkeys(("mm", "ss", "hh", "hhmmss", "mmss"), 0)  # not told: `Length (mm:ss)`
+TITLES = {"title", "titel", "name", "titre", "titolo", "titulo"}
 TITLED = "track"  # a column of this name beside one with titles holds numbers
 PLAYLIST = {"playlist", "playlistname", "playlisttitle"}
 PLACES = {"number", "no", "nr", "position", "sequence", "sequencenumber"}  # in the playlist that a table names
@@ -60,7 +62,10 @@ COUNTS = {
 }
 # Columns with ids that are ours, not those of another service, in our own exports of figures.
 OWN_IDS = {"trackid", "albumid"}
-DISCOGS = {"artist", "title", "label", "format", "releaseid"}  # of its collections, wantlists and inventories
+# Columns of lists of releases, such as those of Discogs, and the fields of which lists of tracks have one.
+RELEASED = {"releaseid", "catalognumber", "catalogno", "catno", "catnumber", "cataloguenumber", "katalognummer"}
+RELEASED |= {"tracks", "numberoftracks", "upc", *COLUMNS["upc"].headings.replace(" ", "").split(",")}
+OF_TRACKS = ("external_id", "track", "item_type", "album", "duration_ms", "bpm", "key", "isrc", "track_number")
 VERSIONS = {"version", "mix", "mixname", "mixversion", "remix", "trackversion", "assetversion", "fassung"}
 DAILY = {"date", "trackid", "track", "artists", "plays", "listeners"}  # of our exports of the plays of each day
 # Of the zones in headings such as `Played at (CET)`, other than UTC.
@@ -138,11 +143,17 @@ def without_own_ids(columns: Sequence[str], fields: Collection[str]) -> tuple[bo
     return True, [column for column in columns if column in fields or found[column] not in OWN_IDS]
 
 
-def require_tracks(columns: Sequence[str]) -> None:
-    """Raise Failure for the columns of an export of this service, or of Discogs, in which a row is no track."""
+def require_tracks(columns: Sequence[str], mapped: Collection[str]) -> None:
+    """Raise Failure for the columns of an export of this service, or of a list of releases: no row is a track."""
     found = {*map(key, columns)}
-    if found >= DISCOGS and found.isdisjoint({TITLED, "album"}):
-        raise Failure("The rows of the file are releases of Discogs. Import a table of their tracks instead.")
+    of_tracks = {form for field in OF_TRACKS for form in known(field, CATALOG[field])} - TITLES - PLACES
+    released = next((each for each in columns if key(each) in RELEASED), None)
+    titled = {form for each in columns if each not in mapped for form in keys(each)}
+    if released and not titled.isdisjoint(TITLES) and titled.isdisjoint(of_tracks):
+        raise Failure(
+            f"The rows of the file seem to be releases, as it has the column {cut(released)!r}, and none of albums,"
+            " lengths or ISRCs. Import a table of their tracks; if they are tracks, call the column of titles Track."
+        )
     if found >= DAILY or (without_own_ids(columns, ())[0] and TITLED not in found):
         raise Failure(
             "The file is an export of albums, artists or daily plays, which cannot be imported."
@@ -164,7 +175,7 @@ def known(field: str, synonyms: str) -> tuple[str, ...]:
 
 def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, taken: Collection[str]) -> list[str]:
     """Return the columns that may fill a field, the best first. `columns`: with their `keys`."""
-    is_titled = not {"title", "titel", "name"}.isdisjoint(key for each in columns.values() for key in each)
+    is_titled = not TITLES.isdisjoint(key for each in columns.values() for key in each)
 
     def is_number(column: str) -> bool:
         """Return True if a column `Track` stands beside `Title`, as music players export them: the track's number."""

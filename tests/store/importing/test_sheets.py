@@ -304,6 +304,28 @@ def test_sold_albums_and_goods_are_no_tracks(store: Store, tmp_path: Path, text:
 
 
 @pytest.mark.parametrize(
+    ("headings", "is_read"),
+    [
+        *((names, False) for names in ("Catalog#,Title,Artist,Label,Format,release_id", "Title,Artist,UPC,Status")),
+        *((names, False) for names in ("Artist,Titel,Katalognummer", "Artist,Title,Year,Tracks", "EAN,Titre,Artiste")),
+        *((names, True) for names in ("Artist,Track,UPC", "Title,Artist,UPC,ISRC", "Title,Artist,Album,Catalog No.")),
+        *((names, True) for names in ("Title,Artist,Length,UPC", "Artist,Title,BPM,Catalog #", "Song,Artist,Tracks")),
+    ],
+)
+def test_lists_of_releases_are_no_tracks(store: Store, tmp_path: Path, headings: str, *, is_read: bool) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text(f"{headings}\n{','.join(f'x{at}' for at, _ in enumerate(headings.split(',')))}\n")
+    if is_read:
+        assert import_file(store, file, Catalog(ImportOptions())).counts["tracks"].new == 1
+        return
+    with pytest.raises(Failure, match=r"seem to be releases, as it has the column '(.*)', and none of albums"):
+        import_file(store, file, Catalog(ImportOptions()))
+    title = next(name for name in headings.split(",") if name in {"Title", "Titel", "Titre"})
+    pairs = [f"{title}=track", *(["release_id="] if "release_id" in headings else [])]
+    assert import_file(store, file, Catalog(ImportOptions(pairs=pairs))).counts["tracks"].new == 1
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("Title,Version,Artist\nRag,Live,Ann\nRag,Edit,Ann\nRag,Live,Ann", [("Edit", 3)]),
