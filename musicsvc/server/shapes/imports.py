@@ -96,7 +96,12 @@ class File:
             cells = (row[place] if isinstance(row[place], str) else row[place][0] for row in rows)
             examples, field = list(dict.fromkeys(filter(None, cells)))[:EXAMPLES], each["field"] or ""
             doubt, divisible = each.get("doubt") or "", joined and self.has_names(field)
-            doubtful = bool(doubt or each["written"] not in SURE or divisible or self.report["problem"])
+            doubtful = bool(
+                doubt
+                or each["written"] not in SURE
+                or divisible
+                or (self.report["problem"] and not self.lacks_playlist)
+            )
             told = (each["written"], examples, each.get("signs"), place - 1, each.get("why") or "", doubt, doubtful)
             found.append(Column(each["column"], field, *told))
         return found
@@ -110,6 +115,11 @@ class File:
         """Return True if a column that fills the field can have several names in a cell."""
         found = KINDS[self.task.kind].fields.get(field)
         return found is not None and found.several and found.is_name
+
+    @property
+    def lacks_playlist(self) -> bool:
+        """True if the name of the playlist is all that the file lacks, as most files of one playlist do."""
+        return (self.report["problem"] or "").startswith("No column has the playlist")
 
     @property
     def playlist(self) -> str:

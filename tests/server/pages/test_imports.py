@@ -441,13 +441,15 @@ async def test_a_history_comes_in_for_the_listener_that_is_named(developer: Pers
 
 @on_shared_loop
 async def test_a_file_with_one_playlist_comes_in_under_the_name_that_is_chosen(developer: Person) -> None:
-    await imported(developer, await uploaded(developer))
+    shown = await imported(developer, await uploaded(developer, SHEET.replace(b"Genre", b"Playlist")))
+    assert "Playlist entries, left out; to import them, upload the file once more as playlists: 3." in shown
     sheet = SHEET.replace(b"Caprice;Solo", b"Gone;Solo & Trio").replace(b"\nAir", b"\nBolero;Trio;;;\nAir")
     for new in (2, 0):
         path = await uploaded(developer, sheet, "Evening mix.csv", "playlists")
         shown = text(await developer.browser.get(path))
         assert "No column has the playlist." in shown
         assert "or name the playlist of all rows" in shown
+        assert "5 columns: 2 read, 3 not used" in shown
         assert 'type="text" autocomplete="off" value="Evening mix"' in shown
         assert "this import does not read them" in shown
         assert 'value="duration_ms"' not in shown

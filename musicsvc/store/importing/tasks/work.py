@@ -49,7 +49,7 @@ REMEDIES = {
     " with --divide": "",
     " with --listener": "",
     " with --playlist": "",
-    " (run: musicsvc import playlists)": "",
+    " (run: musicsvc import playlists)": "; to import them, upload the file once more as playlists",
     " (--strict)": "",
     "set by --map": "as you chose",
     ", which --map names": "",
