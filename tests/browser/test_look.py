@@ -81,7 +81,7 @@ def test_a_long_name_takes_two_lines_of_a_table_and_names_of_artists_stand_at_th
             assert window.page.locator(name).first.evaluate(SIGNS) == [True, True], (path, name)
 
 
-def test_activity_is_a_table_in_a_wide_window_and_cards_on_a_phone(
+def test_activity_is_a_table_or_on_a_phone_cards_and_a_link_unfolds_a_form(
     visit: Callable[..., Visit], demo_session: Sample, store: Store
 ) -> None:
     with activity_log.build(store.url) as log:
@@ -98,6 +98,9 @@ def test_activity_is_a_table_in_a_wide_window_and_cards_on_a_phone(
         assert row.evaluate("row => getComputedStyle(row).display") == display
         assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
         assert window.page.evaluate(FITS)
+    window.page.goto("/admin/accounts/1#assign")
+    assert window.page.locator("#assign-email").is_visible()
+    assert not window.page.locator("#email").is_visible()
 
 
 def test_a_printed_page_has_figures_and_charts_in_light_colours_without_navigation(

@@ -138,7 +138,8 @@ async def test_an_account_is_deleted_after_a_page_has_shown_what_goes(office: Of
     assert "The account manages 1 artist: <bdi>Trio</bdi>" in shown
     refused = text(await office.act(path, 409))
     assert f"ben@{office.domain} manages Trio." in refused
-    await office.act(path, 422, artists_to="nobody@label.test")
+    both = text(await office.act(path, 422, artists_to="nobody@label.test", with_artists="on"))
+    assert 'name="with_artists" checked>' in both
     await office.act(path, 422, artists_to=f"ben@{office.domain}")
     done = await office.act(path, artists_to=f"cleo@{office.domain}")
     assert done.headers["Location"] == "/admin/accounts"
