@@ -1,5 +1,7 @@
 """`import playlists` in the store: matching of playlists and tracks, order, refused rows."""
 
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -305,3 +307,26 @@ def test_ids_of_playlists_made_elsewhere_are_taken_up(store: Store, imported: Im
     store.write(lambda: store_playlists.ensure_imported(people[ANN], "1", "Mine", 1)).result()
     imported([row("Theirs", "t", "1")])
     assert kept(store) == [("Mine", "1", [only])]
+
+
+@pytest.mark.usefixtures("people")
+def test_the_playlists_of_spotifys_account_data_come_in(store: Store, tmp_path: Path) -> None:
+    first, second = track(store, "T"), track(store, "U", external_id="4iV5W9uYEdYUVa79Axb7Rh")
+    named = {"trackName": "T", "artistName": "A", "albumName": "X", "trackUri": "spotify:track:6v3KW9xbzN5yKLt9YKDYA2"}
+    coded = {"trackName": "Other", "artistName": "B", "trackUri": "spotify:track:4iV5W9uYEdYUVa79Axb7Rh"}
+    items = [{"track": coded, "addedDate": "2021-01-02"}, {"track": None, "episode": {"episodeName": "E"}}]
+    lists = [
+        {"name": "P", "lastModifiedDate": "2021-01-02", "items": items, "description": None},
+        {"name": "Q", "items": [*items[:1], {"track": named}]},
+        {"name": "Empty", "items": []},
+    ]
+    file = tmp_path / "Playlist1.json"
+    for indent in (2, None):
+        file.write_text(json.dumps({"playlists": lists}, indent=indent))
+        summary = import_file(store, file, Playlists(ImportOptions(user=ANN)))
+        assert reasons(summary) == [(2, "track is missing; artist is missing")]
+        assert kept(store) == [("P", None, [second]), ("Q", None, [second, first])]
+    for wrong in ([1], [{"name": "P"}], [{"name": "P", "items": [1]}], [{"items": [{"track": [1]}]}]):
+        file.write_text(json.dumps({"playlists": wrong}, indent=2))
+        with suppress(Failure):
+            assert import_file(store, file, Playlists(ImportOptions(user=ANN))).refused

@@ -4,6 +4,7 @@ Errors name the number of an entry, from 1, in place of a line.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,10 @@ def _objects(value: Any) -> list[Any] | None:
         return value if isinstance(value, list) else None
     if isinstance(data := value.get("data"), dict) and isinstance(rows := data.get("rows"), list):
         return rows  # of an export of this service
+    with suppress(AttributeError, KeyError, TypeError):  # playlists of Spotify's account data
+        return [
+            {"playlist": each["name"], **(item["track"] or {})} for each in value["playlists"] for item in each["items"]
+        ]
     lists = [each for each in value.values() if isinstance(each, list) and any(isinstance(row, dict) for row in each)]
     return lists[0] if len(lists) == 1 else None if lists else [value]
 
