@@ -44,7 +44,8 @@ FOLLOWS = {
     "followed": "node 2, target, to, followee, following, followed id, friend",
 }
 # Units of durations. A heading may name one: `Duration (ms)`, `length_seconds`, `Dauer in Sekunden`.
-UNITS = durations.UNITS | dict.fromkeys(("mm", "ss", "hh", "hhmmss", "mmss"), 0)  # not told: `Length (mm:ss)`
+UNITS = durations.UNITS | dict.fromkeys(("mm", "ss", "mmss"), 0)  # not told: `Length (mm:ss)`
+UNITS |= dict.fromkeys(("hh", "hhmmss"), UNITS["h"]) | dict.fromkeys(("ff", "mmssff"), durations.FRAMES)
 TITLES = {"title", "titel", "name", "titre", "titolo", "titulo"}
 TITLED = "track"  # a column of this name beside one with titles holds numbers
 PLAYLIST = {"playlist", "playlistname", "playlisttitle"}

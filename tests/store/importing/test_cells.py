@@ -42,7 +42,7 @@ def meaning(parse: Any, cell: object) -> object:
 def test_each_notation_means_what_its_examples_say(kind: str, notation: Notation) -> None:
     assert notation.cells
     for cell, plain in notation.cells.items():
-        sample = Sample([(2, cell)], durations.FORMS.get(notation.form, 0))
+        sample = Sample([(2, cell)], (durations.FORMS | {"frames": durations.FRAMES}).get(notation.form, 0))
         parse, parse_plain = (FITS[kind](sample).parse, DEFAULTS[kind]) if kind in FITS else (PARSERS[kind],) * 2
         assert meaning(parse, cell) == meaning(parse_plain, plain), cell
 

@@ -417,11 +417,15 @@ def parsed(name: str, *cells: object, form: str | None = None) -> tuple[str | No
     sample = [Record(line, row) for line, row in enumerate(values, 2)]
     columns.guess([name], sample)
     read = [columns.read(each, ()) for each in values]
+    unread = next((each.reason for each in columns.unread.values()), None)
     return columns.guesses[0].written, [
-        next((reason for _, reason, _ in each.left_out), next(iter(each.values.values()), None)) for each in read
+        next((reason for _, reason, _ in each.left_out), next(iter(each.values.values()), unread)) for each in read
     ]
 
 
+FRAMED = ["3:45:12", "2:11:03", time(4, 5, 24), "3:30:00", "5:01:17"]
+LONG = [13_512_000, 7_863_000, 14_724_000, 12_600_000, 18_077_000]
+EITHER = "can be h:mm:ss, or m:ss and frames; name it in the heading, such as Length (h:mm:ss) or (mm:ss:ff)"
 NO_CLOCK = "must be a duration as m:ss or h:mm:ss, like most of its column"
 
 
@@ -442,6 +446,11 @@ NO_CLOCK = "must be a duration as m:ss or h:mm:ss, like most of its column"
          "m:ss, which the spreadsheet holds as hours and minutes", [225_000, 1_530_000]),
         ("Length", ["1:02:00", "0:03:00", "0:04:00", "0:05:30"], "h:mm:ss", [3_720_000, 180_000, 240_000, 330_000]),
         ("Length", [time(0, 3, 45), time(1, 2, 3)], "h:mm:ss", [225_000, 3_723_000]),
+        ("Length (mm:ss:ff)", ["03:45:24", "1:07:74", time(3, 45, 12), "3:45"], "mm:ss:ff",
+         [225_000, 67_000, 225_000, "must be a duration as mm:ss:ff, as the heading says"]),
+        ("Length", FRAMED, None, [EITHER] * 5),
+        ("Length (hh:mm:ss)", FRAMED, "h:mm:ss", LONG),
+        ("Length", [*FRAMED, "1:02:33"], "h:mm:ss", [*LONG, 3_753_000]),
         ("Release Date", ["2026-10-15", "2026-10", 1999], None, [("2026-10-15", None), ("2026-10-01", "day"),
                                                                  ("1999-01-01", "month")]),
         ("Release Date", ["03.2020", "13.2020"], None, [("2020-03-01", "day"), "must be a date that exists"]),

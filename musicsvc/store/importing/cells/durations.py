@@ -32,11 +32,15 @@ UNITS = {word: length for length, words in WORDS.items() for word in words.split
 FORMS = {"milliseconds": 1, "seconds": 1000, "minutes": 60_000, "pointed": 1}
 SECONDS_BELOW = 10_000  # a median below is seconds: hardly a track takes ten seconds, or three hours
 MINUTES_BELOW = 10  # a median below may be minutes
+FRAMES = -1  # the unit of a heading such as `Length (mm:ss:ff)`
+FEWEST, FEW_FRAMES = 5, 30  # lengths that look like h:mm:ss but may have frames; video has no more a second
 SHIFTED = "m:ss, which the spreadsheet holds as hours and minutes"
 POINTS = "milliseconds, with points between thousands"
 WRONG = {
     "clock": "must be a duration as m:ss or h:mm:ss, like most of its column",
     "shifted": f"must be a duration as {SHIFTED} in this column",
+    "frames": "must be a duration as mm:ss:ff, as the heading says",
+    "either": "can be h:mm:ss, or m:ss and frames; name it in the heading, such as Length (h:mm:ss) or (mm:ss:ff)",
     "unclear": "can be minutes, or minutes.seconds, or seconds; name the unit in the heading, such as Length (sec)",
 }
 
@@ -55,6 +59,12 @@ def _shifted(text: str) -> int | None:
     if found is None or text.count(":") == 1:
         return found
     return None if found % (MINUTE * 1000) else found // MINUTE
+
+
+def _framed(text: str) -> int | None:
+    """Return the length of mm:ss:ff to the second. How many frames a second has is not known."""
+    clock, _, frames = text.rpartition(":")
+    return _clock(clock) if frames.isdecimal() and clock.count(":") == 1 else None
 
 
 def _iso(text: str) -> Decimal | None:
@@ -95,6 +105,8 @@ NOTATIONS = (
     Notation("m:ss or h:mm:ss", _clock, "3:45 = 225000 | 1:02:03 = 3723000 | 3:45.5 = 225500", "clock", "players"),
     Notation("m:ss that a spreadsheet took for hours and minutes: most seconds are 00, and most have an hour or more",
              _shifted, "3:45:00 = 225000 | 12:30:00 = 750000", "shifted", "Excel, LibreOffice"),
+    Notation("mm:ss:ff, with frames, which are left out: the heading says so", _framed,
+             "03:45:24 = 225000 | 1:07:74 = 67000", "frames", "radio, audio CDs"),
     Notation("ISO 8601", _iso, "PT3M45S = 225000 | PT225.5S = 225500 | P0DT0H3M45S = 225000", source="DDEX, YouTube"),
     Notation("numbers with units", _worded, "3m 45s = 225000 | 3 min 45 sec = 225000 | 3'45\" = 225000 |"
              " 225 s = 225000 | 3 Min. 45 Sek. = 225000", source="people"),
@@ -111,6 +123,8 @@ NOTATIONS = (
 
 def _of_time(value: time | timedelta, form: str) -> Decimal | None:
     length = Decimal(str(span(value))) * 1000
+    if form == "frames":
+        return length // (MINUTE * 1000) * 1000
     return length if form != "shifted" else None if length % (MINUTE * 1000) else length / MINUTE
 
 
@@ -145,7 +159,12 @@ milliseconds = reader("milliseconds")
 def fit(sample: Sample) -> Fitted:
     """Decide on the form of a column. In one that is ours, numbers are milliseconds."""
     form = _form(sample)
-    written: str | None = {"shifted": SHIFTED, "unclear": None, "pointed": POINTS}.get(form, form)
+    written: str | None = {
+        **dict.fromkeys(("unclear", "either")),
+        "shifted": SHIFTED,
+        "pointed": POINTS,
+        "frames": "mm:ss:ff",
+    }.get(form, form)
     if form == "clock":
         longer = any(isinstance(each, time | timedelta) or str(each).count(":") > 1 for _, each in sample.cells)
         written = "h:mm:ss" if longer else "m:ss"
@@ -161,7 +180,10 @@ def _form(sample: Sample) -> str:
         long = [*spans, *(found / 1000 for text in clocks if text.count(":") > 1 and (found := _clock(text)))]
         whole_minutes = 2 * sum(length % MINUTE == 0 for length in long) > len(long)
         is_shifted = 2 * len(long) > len(spans) + len(clocks) and whole_minutes and median(long) >= HOUR
-        return "shifted" if is_shifted else "clock"
+        if sample.unit == FRAMES or is_shifted:
+            return "frames" if sample.unit == FRAMES else "shifted"
+        is_framed = len(long) >= FEWEST and median(long) >= HOUR and max(each % MINUTE for each in long) < FEW_FRAMES
+        return "either" if is_framed and not sample.unit else "clock"
     named = next((form for form, length in FORMS.items() if length == sample.unit), None)
     if named in {"seconds", "milliseconds"} or sample.ours:
         # As fractions they would be lengths below a second.
