@@ -26,14 +26,15 @@ Ids = TypeVar("Ids", bound=Collection[int])
 MAX_ID = 2**53 - 1
 MAX_PAGE = 2**31 - 1
 LONGEST_RESOURCE = 128
-DIGITS = re.compile(r"0|[1-9][0-9]{0,15}")
+DIGITS = re.compile(r"0|[1-9][0-9]*+")
+DIGITS_KEPT = 400  # of an integer, because longer ones exceed every limit anyway
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 URL_PATTERN = "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
 
 
 def parse_id(text: str) -> int | None:
     """Parse the text of an id. Return None if it is not an integer from 1 to 2^53-1."""
-    value = int(text) if DIGITS.fullmatch(text) else 0
+    value = int(text[:DIGITS_KEPT]) if DIGITS.fullmatch(text) else 0
     return value if 1 <= value <= MAX_ID else None
 
 
@@ -59,10 +60,11 @@ def _visible(value: str) -> str:
 def parse_date(text: str) -> date:
     """Return the date that a text such as 2026-01-31 names. Raises ValueError."""
     # Check the pattern first, because fromisoformat also accepts 20260131 and 2026-W05-6.
+    if not DATE.fullmatch(text):
+        raise ValueError("Must be a date such as 2026-01-31.")
     with suppress(ValueError):
-        if DATE.fullmatch(text):
-            return date.fromisoformat(text)
-    raise ValueError("Must be a date such as 2026-01-31.")
+        return date.fromisoformat(text)
+    raise ValueError("There is no such day.")
 
 
 def _real_date(value: str) -> str:
@@ -79,7 +81,7 @@ def _absolute_url(value: str) -> str:
 def _digits(value: str) -> int:
     if not DIGITS.fullmatch(value):
         raise ValueError("Must be a whole number in plain digits.")
-    return int(value)
+    return int(value[:DIGITS_KEPT])
 
 
 def _trimmed(value: Any) -> Any:

@@ -14,9 +14,11 @@ from musicsvc.store.catalog.fields import MAX_DURATION
 MOST = 1000
 LATEST = 253_402_300_799  # the last second of the year 9999
 TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})", re.IGNORECASE
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)",
+    re.IGNORECASE,
 )
 NO_TIME = "Must be a time such as 2026-01-31T12:00:00Z, with Z or an offset, or Unix seconds."
+NO_SUCH_TIME = "There is no such day, time or offset. Seconds end at 59."
 
 
 def _instant(value: Any) -> int:
@@ -26,7 +28,7 @@ def _instant(value: Any) -> int:
             # The offset may move a time in the first or last year out of the range of datetime.
             return (datetime.fromisoformat(value.strip().upper()) - EPOCH) // (datetime.resolution)
         except (ValueError, OverflowError):
-            raise ValueError(NO_TIME) from None
+            raise ValueError(NO_SUCH_TIME) from None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not -LATEST <= value <= LATEST:
             raise ValueError("Is out of range; Unix times must be in seconds.")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from musicsvc.errors import Malformed
-from musicsvc.server.schemas.fields import MAX_ID, Body, Input, Query
+from musicsvc.server.schemas.fields import DIGITS_KEPT, MAX_ID, Body, Input, Query
 
 M = TypeVar("M", bound=Input)
 Q = TypeVar("Q", bound=Query)
@@ -20,7 +20,6 @@ REQUIRED = "This field is required."
 EMPTY = "Must not be empty."
 NOT_VALID = "Is not valid."
 NOT_JSON = "The body is not valid JSON in UTF-8."
-DIGITS_KEPT = 400
 MAX_NAME = 100  # characters of a key shown in an error
 MAX_VALUES = 20_000
 TOO_MANY_VALUES = f"Must have at most {MAX_VALUES:,} values in total."
@@ -51,11 +50,14 @@ MESSAGES = {
 
 
 def decode(raw: bytes | bytearray) -> str:
-    """Decode the bytes of a body. Raises Malformed if they are not UTF-8."""
+    """Decode the bytes of a body. Raises Malformed if they are not UTF-8, or begin with a byte order mark."""
     try:
-        return raw.decode("utf-8", "strict")
+        text = raw.decode("utf-8", "strict")
     except UnicodeDecodeError as error:
         raise Malformed(f"{NOT_JSON} Byte {error.start + 1} is not UTF-8.") from None
+    if text.startswith("\ufeff"):
+        raise Malformed("The body begins with a byte order mark. Send UTF-8 without one.")
+    return text
 
 
 def parse_json(text: str) -> Any:
@@ -67,16 +69,9 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise Malformed("The body is nested too deeply.") from None
     except ValueError as error:
-        raise Malformed(_explained(text, error)) from None
+        at = f" See line {error.lineno}, column {error.colno}." if isinstance(error, json.JSONDecodeError) else ""
+        raise Malformed(f"{NOT_JSON}{at}") from None
     return value
-
-
-def _explained(text: str, error: ValueError) -> str:
-    """Return the message for a text that is not JSON, with the place of the fault."""
-    if text.startswith("\ufeff"):
-        return "The body begins with a byte order mark. Send UTF-8 without one."
-    at = f" See line {error.lineno}, column {error.colno}." if isinstance(error, json.JSONDecodeError) else ""
-    return f"{NOT_JSON}{at}"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -96,7 +91,6 @@ def _refuse(constant: str) -> Any:
 
 
 def _integer(digits: str) -> int:
-    """Parse only the first DIGITS_KEPT digits of an integer, because longer integers exceed every limit anyway."""
     return int(digits[:DIGITS_KEPT])
 
 

@@ -205,6 +205,7 @@ MALFORMED = {
     "payload.1: Has more than 10,240 bytes": body(listen(), listen(title="x" * 10_240)),
     "payload.1: Has more than 100 values": body(listen(), listen(tags=["x"] * 100)),
     "The body is not a JSON object": [1],
+    "The body begins with a byte order mark": b"\xef\xbb\xbf{}",
     "The body has more than 100 members": body(listen()) | {f"more{place}": 1 for place in range(99)},
 }
 

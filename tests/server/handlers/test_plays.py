@@ -49,6 +49,7 @@ async def test_plays_are_accepted_once_and_shown_in_the_catalog(client: Client, 
         ("2026-03-01T10:00Z", "2026-03-01T10:00:00.000000Z"),
         ("2026-03-01T10:00:00.25+02:00", "2026-03-01T08:00:00.250000Z"),
         ("2026-03-01T10:00:00.123456789-0530", "2026-03-01T15:30:00.123456Z"),
+        ("2026-03-01T15:00:00,5+05", "2026-03-01T10:00:00.500000Z"),
         (1_772_359_200, "2026-03-01T10:00:00.000000Z"),
         (1_772_359_200.5, "2026-03-01T10:00:00.500000Z"),
     ],
@@ -66,6 +67,7 @@ async def test_a_time_is_iso_8601_with_its_offset_or_unix_seconds(
 
 FAULTS = {
     "Must be a time such as 2026-01-31T12:00:00Z": ("played_at", "2026-03-01T10:00:00"),
+    "There is no such day, time or offset. Seconds end at 59.": ("played_at", "2026-03-01T09:59:60Z"),
     "Is out of range; Unix times must be in seconds.": ("played_at", 1_772_359_200_000),
     "Must not contain NUL characters.": ("listener", "a\0b"),
 }

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.schemas.catalog import TrackIn
-from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.fields import MAX_PAGE, Body, ReleaseDate
 from musicsvc.server.schemas.playlists import PlaylistIn
 from musicsvc.server.schemas.plays import PlaysIn
 from musicsvc.server.schemas.reading import check
@@ -38,6 +38,7 @@ class Everything(Body):
     inner: Inner | None = None
     share: Annotated[float, Field(strict=True, allow_inf_nan=False)] = 0.5
     letter: Literal["a", "b"] = "a"
+    day: ReleaseDate = "2026-01-31"
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,8 @@ class Everything(Body):
         ("share", "x", "Must be a number."),
         ("share", float("inf"), "Must be a number."),
         ("letter", "c", "Must be one of: 'a' or 'b'."),
+        ("day", "2026-1-31", "Must be a date such as 2026-01-31."),
+        ("day", "2026-02-29", "There is no such day."),
         ("unknown", 1, "This key is unknown."),
         ("unknown", None, "This key is unknown."),
     ],
@@ -102,6 +105,13 @@ def test_a_switch_takes_its_spellings_and_nothing_else(value: Any) -> None:
         assert body.public is expected
     else:
         assert list(faults) == ["public"]
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize("page", ["2147483648", "9" * 19, "9" * 5000])
+async def test_a_number_of_a_query_beyond_its_bound_is_told_the_bound(client: Client, page: str) -> None:
+    answer = await client.get(f"genres?page={page}")
+    assert (answer.status, answer.json["errors"]) == (422, {"page": f"Must be at most {MAX_PAGE}."})
 
 
 # Unknown paths: the insights answer in their own body.
