@@ -308,7 +308,10 @@ COLUMNS: Mapping[str, Column] = {
         ("Example Records", "Example Records"),
         counted="albums",
     ),
-    "playlist": Column("playlist name, playlist title"),
+    "playlist": Column(
+        "playlist name, playlist title, wiedergabeliste, liste de lecture, lista de reproducción, lista de reprodução,"
+        " afspeellijst"
+    ),
     "playlist_external_id": Column("playlist id, playlist uri"),
 }
 

@@ -48,7 +48,6 @@ UNITS = durations.UNITS | dict.fromkeys(("mm", "ss", "mmss"), 0)  # not told: `L
 UNITS |= dict.fromkeys(("hh", "hhmmss"), UNITS["h"]) | dict.fromkeys(("ff", "mmssff"), durations.FRAMES)
 TITLES = {"title", "titel", "name", "titre", "titolo", "titulo"}
 TITLED = "track"  # a column of this name beside one with titles holds numbers
-PLAYLIST = {"playlist", "playlistname", "playlisttitle"}
 PLACES = {"number", "no", "nr", "position", "sequence", "sequencenumber"}  # in the playlist that a table names
 JOINTS = {"in", "the", "of"}
 # Of reports of sales, whose plain dates are those of sales; and of logs, whose dates and times are those of plays.
@@ -185,7 +184,8 @@ def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, 
     ranks = {key: rank for rank, key in enumerate(known(field, synonyms))}
     if field in {"release_date", "duration_ms"} and _are_events(columns.values()):
         ranks = {key: rank for key, rank in ranks.items() if key not in WHEN}
-    if field == "track_number" and any(not PLAYLIST.isdisjoint(forms) for forms in columns.values()):
+    playlist = {*known("playlist", CATALOG["playlist"])}
+    if field == "track_number" and any(not playlist.isdisjoint(forms) for forms in columns.values()):
         ranks = {key: rank for key, rank in ranks.items() if key not in PLACES}
     if field == "track_number" and is_number(TITLED):
         ranks["track"] = len(ranks)

@@ -349,9 +349,10 @@ def test_the_artist_of_an_album_is_that_of_its_rows_without_one(store: Store, tm
     assert (newest(store)["artists"], reasons(done)) == (("Ann", "Bea"), [(3, "artist is missing")])
 
 
-def test_the_place_in_a_playlist_is_no_number_of_a_track(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("heading", ["Playlist name", "Wiedergabeliste", "Lista de reproducción"])
+def test_the_place_in_a_playlist_is_no_number_of_a_track(store: Store, tmp_path: Path, heading: str) -> None:
     file = tmp_path / "mixes.csv"
-    file.write_text("Playlist name,#,Title,Artist\nMine,7,Rag,Ann\n")
+    file.write_text(f"{heading},#,Title,Artist\nMine,7,Rag,Ann\n")
     done = import_file(store, file, Catalog(ImportOptions()))
     assert (newest(store)["track_number"], done.unused) == (None, ["#"])
 
