@@ -82,15 +82,23 @@ def test_pages_are_accessible_and_load_nothing_from_elsewhere(
     check(signed_out, "/no/such/page", axe, errors=[missing])
 
 
-def test_a_double_click_creates_one_token(visit: Callable[..., Visit], demo_session: Sample, store: Store) -> None:
+def test_a_double_click_creates_one_token_and_back_leads_to_the_form(
+    visit: Callable[..., Visit], demo_session: Sample, store: Store
+) -> None:
     window, count = visit(), lambda: store.read(Token.select().count).result()
     window.add_cookie("musicsvc", demo_session.session)
     store.write(lambda: User.update(password_hash=PASSWORD_HASH).execute()).result()
     window.page.goto("/settings/developers")
     before, form = count(), window.page.locator("form[action$='/tokens']")
     form.locator("[name=name]").fill("laptop")
+    form.locator("[name=password]").fill("wrong password")
+    form.locator("button").click()
+    form.get_by_text("The password is wrong.").wait_for()
     form.locator("[name=password]").fill(PASSWORD)
     form.locator("button").evaluate("button => { button.click(); setTimeout(() => button.click(), 40); }")
     window.page.get_by_text("Your new token").wait_for()
     window.page.wait_for_timeout(300)
     assert count() == before + 1
+    window.page.go_back()  # the refused form is not sent again
+    assert window.page.url.endswith("/settings/developers")
+    assert (form.count(), window.page.get_by_text("The password is wrong.").count()) == (1, 0)

@@ -115,7 +115,7 @@ async def test_only_its_owner_is_told_to_choose_another_period(world: World) -> 
     shared = HtmlPage((await world.anybody.get(await world.share(f"{path}/share?{days}"))).body)
     own = HtmlPage((await world.owner.get(f"{path}?{days}")).body)
     assert "There were no plays in this period (first plays" in shared.text
-    assert "There were no plays in this period. Choose a longer one (first plays" in own.text
+    assert "There were no plays in this period. Choose another one (first plays" in own.text
 
 
 async def test_a_chat_shows_the_title_the_sender_and_a_picture_of_a_link_and_no_figures(world: World) -> None:

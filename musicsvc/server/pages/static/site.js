@@ -28,3 +28,7 @@ document.addEventListener("submit", (event) => {
   if (event.timeStamp - sent.get(button) < 2000) event.preventDefault();
   else sent.set(button, event.timeStamp);
 });
+
+// A page with a refused form stands in the history as itself, so that going back or reloading sends no form again.
+const { shownAt } = document.body.dataset;
+if (shownAt) history.replaceState(null, "", shownAt + location.search + location.hash);
