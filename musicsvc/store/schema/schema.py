@@ -23,6 +23,7 @@ from musicsvc.store.engine.url import describe, path_of
 from musicsvc.store.schema.history import MIGRATIONS, TABLE, History, missing, refusal, unknown
 
 HISTORY = "schema_migration"
+KEPT = "Of the migrations, {} has changed nothing, and those before it are kept. To go on, run the command again."
 UNFINISHED = "unfinished_copy"  # the table of a database to which another one is being copied
 ADVISORY_LOCK = 0x4D535643
 WITHOUT_LIMIT = "BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -108,8 +109,12 @@ def apply_all(
     for number, name in enumerate(names):
         on_progress(number, len(names))
         listener: Callable[[float, float], None] = partial(_pass_on, on_progress, number, len(names))
-        with assigned(_listener, listener):
-            apply(database, name, folder or MIGRATIONS)
+        try:
+            with assigned(_listener, listener):
+                apply(database, name, folder or MIGRATIONS)
+        except Exception as error:
+            error.add_note(KEPT.format(name))
+            raise
     on_progress(len(names), len(names))
 
 
@@ -222,7 +227,7 @@ def _migrating_sqlite(path: Path) -> Iterator[Database]:
         try:
             yield opened
         except files.ERRORS as error:
-            raise _failure(error, files.translate(error, path)) from error
+            raise _failure(error, error, files.translate(error, path)) from error
         finally:
             opened.close_all()
 
@@ -239,14 +244,15 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
         lock.execute_sql(f"{WITHOUT_LIMIT}; SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
         yield database
     except postgres.ERRORS as error:
-        raise _failure(postgres.reason(error), postgres.translate(error)) from error
+        raise _failure(error, postgres.reason(error), postgres.translate(error)) from error
     finally:
         lock.close_all()
         database.close_all()
 
 
-def _failure(reason: object, translated: BaseException) -> Failure:
-    """Return `translated` if it is a Failure, else a Failure with the reason why the upgrade failed."""
-    if isinstance(translated, Failure):
-        return translated
-    return Failure(f"The database could not be upgraded: {reason}.")
+def _failure(error: BaseException, reason: object, translated: BaseException) -> Failure:
+    """Return `translated` if it is a Failure, else one with the reason; and the migration that `error` stopped."""
+    said = f"The database could not be upgraded: {reason}."
+    failure = translated if isinstance(translated, Failure) else Failure(said)
+    failure.here = " ".join([failure.here, *getattr(error, "__notes__", ())])
+    return failure

@@ -234,10 +234,12 @@ def test_a_migration_waits_for_a_table_as_long_as_a_unit_does(store_url: str, tm
         other.execute("LOCK TABLE album")
         upgrade = thread.submit(schema.upgrade, store_url, folder=folder)
         try:
-            with pytest.raises(Failure):
+            with pytest.raises(Failure) as refused:
                 upgrade.result(20)
         finally:
             other.rollback()
+    kept = "Of the migrations, 9002_moods_of_albums has changed nothing, and those before it are kept."
+    assert refused.value.here.endswith(f"timeout. {kept} To go on, run the command again.")
 
 
 def test_what_a_role_may_not_do_is_said_in_one_line(

@@ -136,9 +136,10 @@ def test_a_failing_migration_changes_nothing_and_is_reported_in_one_line(store_u
     )
     folder = upgrades.make_next(tmp_path / "next", {"9998_next": failing})
 
-    with pytest.raises(Failure, match="could not be upgraded"):
+    with pytest.raises(Failure, match="could not be upgraded") as refused:
         schema.upgrade(store_url, folder=folder)
 
+    assert ". Of the migrations, 9998_next has changed nothing, and those before it are kept." in refused.value.here
     with opening.open_unchecked(store_url) as store:
         assert "half" not in store.read(lambda: current().get_tables()).result()
         assert "9998_next" not in store.read(schema.applied).result()
