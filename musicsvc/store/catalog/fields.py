@@ -213,7 +213,8 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "featured_artist": Column(
         "featured artists, featured artist name, featured artist names, featuring artist, featuring artists, featuring,"
-        " feat artist, feat artists, feat, ft artist, ft artists, ft, guest artist, guest artists, gastkünstler,"
+        " feat artist, feat artists, feat, track featured artist, track featured artists, ft artist, ft artists, ft,"
+        " guest artist, guest artists, gastkünstler,"
         f" gastinterpret, {', '.join(f'artist name {number}, artist {number}' for number in range(2, 51))}",
         counted="artists",
     ),
@@ -230,7 +231,8 @@ COLUMNS: Mapping[str, Column] = {
         counted="albums",
     ),
     "release_date": Column(
-        "digital release date, album release date, track album release date, street date, released, date released,"
+        "digital release date, album release date, product release date, track album release date, street date,"
+        " released, date released,"
         " erscheinungsdatum, veröffentlichungsdatum, veröffentlicht, veröffentlicht am, releasedatum, vö, vö datum,"
         " veröffentlichungsdatum des albums, date, datum, original release date, original date, release year, year,"
         " jahr, erscheinungsjahr, date de sortie, date de parution, fecha de lanzamiento, fecha de publicación,"
@@ -302,7 +304,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "label": Column(
         "record label, label name, album label, release label, imprint label, imprint,"
-        " plattenfirma, plattenlabel, musiklabel, labelname,"
+        " product label, plattenfirma, plattenlabel, musiklabel, labelname,"
         " maison de disques, sello, discográfica, recording label, etichetta, etichetta discografica, gravadora, selo,"
         " platenlabel, platenmaatschappij",
         ("Example Records", "Example Records"),

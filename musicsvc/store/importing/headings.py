@@ -25,7 +25,7 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "played_at": (
         "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp,"
         " date played, playback start time, start time, started at, submission time, entry date, date,"
-        " gespielt am, zeitpunkt, zeit, datum"
+        " airtime, air time, broadcast time, date time played, gespielt am, sendezeit, zeitpunkt, zeit, datum"
     ),
     "listened_ms": (
         "ms played, seconds played, duration played, listened, time listened, listening time, stream duration ms,"
@@ -47,8 +47,10 @@ FOLLOWS = {
 UNITS = durations.UNITS | dict.fromkeys(("mm", "ss", "mmss"), 0)  # not told: `Length (mm:ss)`
 UNITS |= dict.fromkeys(("hh", "hhmmss"), UNITS["h"]) | dict.fromkeys(("ff", "mmssff"), durations.FRAMES)
 TITLES = {"title", "titel", "name", "titre", "titolo", "titulo"}
+TITLED_MORE = {"tracktitle", "trackname", "tracktitel", "songtitle", "songname", "songtitel"}
 TITLED = "track"  # a column of this name beside one with titles holds numbers
-PLACES = {"number", "no", "nr", "position", "sequence", "sequencenumber"}  # in the playlist that a table names
+# In the playlist that a table names, or in a chart: a table of sums without albums.
+PLACES = {"number", "no", "nr", "position", "sequence", "sequencenumber"}
 JOINTS = {"in", "the", "of"}
 # Of reports of sales, whose plain dates are those of sales; and of logs, whose dates and times are those of plays.
 SALES = {"quantity", "qty", "units", "unitssold", "streams", "earnings", "royalty", "royalties", "retailer", "store"}
@@ -66,7 +68,7 @@ OWN_IDS = {"trackid", "albumid"}
 RELEASED = {"releaseid", "catalognumber", "catalogno", "catno", "catnumber", "cataloguenumber", "katalognummer"}
 RELEASED |= {"tracks", "numberoftracks", "upc", *COLUMNS["upc"].headings.replace(" ", "").split(",")}
 OF_TRACKS = ("external_id", "track", "item_type", "album", "duration_ms", "bpm", "key", "isrc", "track_number")
-VERSIONS = {"version", "mix", "mixname", "mixversion", "remix", "trackversion", "assetversion", "fassung"}
+VERSIONS = {"version", "mix", "mixname", "mixversion", "remix", "trackversion", "trackmix", "assetversion", "fassung"}
 DAILY = {"date", "trackid", "track", "artists", "plays", "listeners"}  # of our exports of the plays of each day
 # Of the zones in headings such as `Played at (CET)`, other than UTC.
 ZONES = {"local", "lokal", "ortszeit", "europe", "america", "asia", "australia", "africa", "pacific"}
@@ -175,7 +177,8 @@ def known(field: str, synonyms: str) -> tuple[str, ...]:
 
 def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, taken: Collection[str]) -> list[str]:
     """Return the columns that may fill a field, the best first. `columns`: with their `keys`."""
-    is_titled = not TITLES.isdisjoint(key for each in columns.values() for key in each)
+    forms = {key for each in columns.values() for key in each}
+    is_titled = not forms.isdisjoint(TITLES | TITLED_MORE)
 
     def is_number(column: str) -> bool:
         """Return True if a column `Track` stands beside `Title`, as music players export them: the track's number."""
@@ -184,14 +187,14 @@ def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, 
     ranks = {key: rank for rank, key in enumerate(known(field, synonyms))}
     if field in {"release_date", "duration_ms"} and _are_events(columns.values()):
         ranks = {key: rank for key, rank in ranks.items() if key not in WHEN}
-    playlist = {*known("playlist", CATALOG["playlist"])}
-    if field == "track_number" and any(not playlist.isdisjoint(forms) for forms in columns.values()):
+    is_chart = _are_events(columns.values()) and forms.isdisjoint(known("album", CATALOG["album"]))
+    if field == "track_number" and (is_chart or not forms.isdisjoint(known("playlist", CATALOG["playlist"]))):
         ranks = {key: rank for key, rank in ranks.items() if key not in PLACES}
     if field == "track_number" and is_number(TITLED):
         ranks["track"] = len(ranks)
     found = []
-    for place, (column, forms) in enumerate(columns.items()):
-        own = [ranks[key] for key in forms if key in ranks]
+    for place, (column, own_forms) in enumerate(columns.items()):
+        own = [ranks[key] for key in own_forms if key in ranks]
         if own and column not in taken and not (field == TITLED and is_number(column)):
             found.append((column != field, own[0], place, column))
     return [column for *_, column in sorted(found)]

@@ -459,6 +459,7 @@ def test_recent_tracks_without_images_are_known(tmp_path: Path) -> None:
         ("plays.csv", "artist,track,time,played_at\nAnn,Rag,3:05,1714557600\n"),
         ("plays.csv", "Artist,Track,Time,Listener\nAnn,Rag,1714557600,bob\n"),
         ("plays.csv", "artist,track,time,external_id\nAnn,Rag,1714557600,b1\n"),
+        ("HISTORY.txt", "#\tTrack Title\tArtist\tTime\n1\tRag\tAnn\t03:45\n"),
     ],
 )
 def test_a_table_of_our_own_fields_is_no_history(tmp_path: Path, name: str, content: str) -> None:

@@ -269,7 +269,7 @@ OTHERS = {
     "\ufeff\n<!DOCTYPE html><html>".encode(): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
     "<table><tr>".encode("utf-16"): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
     b'<?xml version="1.0"?><Workbook>': f"an XML document, which cannot be imported. {SAVE}",
-    b"#EXTM3U\n#EXTINF:225,Ann - Rag\na.mp3\n": f"a playlist of files (M3U), which cannot be imported. {TABLE}",
+    b"#EXTM3U\n#EXTINF:225,Ann - Rag\na.mp3\n": f"a playlist of files (M3U or PLS), which cannot be imported. {TABLE}",
     gzip.compress(b"%PDF-1.7"): "a PDF document, compressed with gzip, which cannot be imported."
     " Unpack it first: gunzip FILE",
     gzip.compress(b"PAR1"): "a Parquet file, compressed with gzip, which cannot be imported."

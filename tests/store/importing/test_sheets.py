@@ -349,12 +349,26 @@ def test_the_artist_of_an_album_is_that_of_its_rows_without_one(store: Store, tm
     assert (newest(store)["artists"], reasons(done)) == (("Ann", "Bea"), [(3, "artist is missing")])
 
 
-@pytest.mark.parametrize("heading", ["Playlist name", "Wiedergabeliste", "Lista de reproducción"])
-def test_the_place_in_a_playlist_is_no_number_of_a_track(store: Store, tmp_path: Path, heading: str) -> None:
+@pytest.mark.parametrize(
+    ("headings", "number"),
+    [
+        *((f"{name},#,Title,Artist", None) for name in ("Playlist name", "Wiedergabeliste", "Lista de reproducción")),
+        ("Streams,Position,Song,Artist", None),
+        ("Units,No.,Title,Artist", None),
+        ("Release,#,Title,Artist", 7),
+        ("Album,Track,Track Title,Artist", 7),
+        ("Album,Track,Song Name,Artist", 7),
+    ],
+)
+def test_the_place_in_a_playlist_or_a_chart_is_no_number_of_a_track(
+    store: Store, tmp_path: Path, headings: str, number: int | None
+) -> None:
     file = tmp_path / "mixes.csv"
-    file.write_text(f"{heading},#,Title,Artist\nMine,7,Rag,Ann\n")
+    file.write_text(f"{headings},Note\n9,7,Rag,Ann,5\n")
     done = import_file(store, file, Catalog(ImportOptions()))
-    assert (newest(store)["track_number"], done.unused) == (None, ["#"])
+    track = newest(store)
+    assert (track["name"], track["track_number"]) == ("Rag", number)
+    assert (headings.split(",")[1] in done.unused) is (number is None)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ MARKUP = (
         Kind("a web page (HTML), whatever its name", SHEET),
     ),
     (("<?xml", "<workbook"), Kind("an XML document", SHEET)),
-    (("#extm3u",), Kind("a playlist of files (M3U)", TABLE)),
+    (("#extm3u", "[playlist]"), Kind("a playlist of files (M3U or PLS)", TABLE)),
 )
 
 

@@ -9,6 +9,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats
 from musicsvc.store.importing.files.histories.known import FORMATS
 from musicsvc.store.importing.files.histories.logs import COMMENTS
+from musicsvc.store.importing.files.quoting import SEPARATORS
 
 HEAD = 65_536  # bytes
 PLAYBACK = (
@@ -41,7 +42,7 @@ def _json(head: str, path: Path) -> str | None:
 
 
 def _table(lines: Sequence[str]) -> str | None:
-    commented = bool(lines) and lines[0].startswith(COMMENTS)
+    commented = bool(lines) and lines[0].startswith(COMMENTS) and lines[0][1:2] not in {*SEPARATORS}
     rows = {sign: _first_row(lines, sign) for each in FORMATS.values() for sign in each.separators}
     for name, each in FORMATS.items():
         if any(each.header(rows[sign]) and "played_at" not in rows[sign] for sign in each.separators):
