@@ -249,6 +249,7 @@ def zipped(**members: str) -> bytes:
 
 OPEN_DOCUMENT = "application/vnd.oasis.opendocument.text"
 TABLE = "Import a table of the tracks instead."
+LIST = "Export the playlist as CSV or as text, and import that."
 SAVE = "Open it in the program that made it, and save the table as CSV or as an Excel workbook."
 UNPACK = "Unpack it and import the files in it."
 OTHERS = {
@@ -269,7 +270,7 @@ OTHERS = {
     "\ufeff\n<!DOCTYPE html><html>".encode(): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
     "<table><tr>".encode("utf-16"): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
     b'<?xml version="1.0"?><Workbook>': f"an XML document, which cannot be imported. {SAVE}",
-    b"#EXTM3U\n#EXTINF:225,Ann - Rag\na.mp3\n": f"a playlist of files (M3U or PLS), which cannot be imported. {TABLE}",
+    b"#EXTM3U\n#EXTINF:225,Ann - Rag\na.mp3\n": f"a playlist of files (M3U or PLS), which cannot be imported. {LIST}",
     gzip.compress(b"%PDF-1.7"): "a PDF document, compressed with gzip, which cannot be imported."
     " Unpack it first: gunzip FILE",
     gzip.compress(b"PAR1"): "a Parquet file, compressed with gzip, which cannot be imported."
@@ -287,6 +288,10 @@ def test_a_file_of_another_kind_says_what_it_is_and_what_to_do(written: Written,
                 with pytest.raises(Failure) as failed:
                     opened(file)
                 assert failed.value.message == f"{file} is {OTHERS[content].replace('FILE', name)}"
+
+
+def test_a_playlist_of_files_is_known_by_its_name(written: Written) -> None:
+    assert failure(written("Ann/Rag.mp3\n", "a.M3U8")).endswith(f"(M3U or PLS), which cannot be imported. {LIST}")
 
 
 def test_an_old_document_of_office_says_that_it_is_no_workbook(tmp_path: Path) -> None:

@@ -70,13 +70,17 @@ STREAMS = (  # of OLE files, as they are named in their directory
     ("EncryptedPackage", Kind("an Office document with a password", "Save it without one.")),
     ("WordDocument", Kind("a Word document", SHEET)),
 )
+M3U = "#extm3u"  # which some of these files lack
 MARKUP = (
     (
         ("<!doctype html", "<html", "<head", "<body", "<table", "<meta"),
         Kind("a web page (HTML), whatever its name", SHEET),
     ),
     (("<?xml", "<workbook"), Kind("an XML document", SHEET)),
-    (("#extm3u", "[playlist]"), Kind("a playlist of files (M3U or PLS)", TABLE)),
+    (
+        (M3U, "[playlist]"),
+        Kind("a playlist of files (M3U or PLS)", "Export the playlist as CSV or as text, and import that."),
+    ),
 )
 
 
@@ -130,7 +134,7 @@ def _by_bytes(path: Path, head: bytes, limits: Limits, *, packed: bool) -> Kind 
     for pattern, kind in BYTES:
         if re.match(pattern, head, re.DOTALL):
             return kind
-    start = decoded(head).lstrip().lower()
+    start = M3U if path.suffix.lower() in {".m3u", ".m3u8"} else decoded(head).lstrip().lower()
     return next((kind for beginnings, kind in MARKUP if start.startswith(beginnings)), None)
 
 
