@@ -90,7 +90,11 @@ def test_a_double_click_creates_one_token_and_back_leads_to_the_form(
     store.write(lambda: User.update(password_hash=PASSWORD_HASH).execute()).result()
     window.page.goto("/settings/developers")
     before, form = count(), window.page.locator("form[action$='/tokens']")
+    form.locator("[name=form_token]").evaluate("field => { field.value = '00'; }")
     form.locator("[name=name]").fill("laptop")
+    form.locator("[name=password]").fill("wrong password")
+    form.locator("button").click()
+    window.page.locator(".alert:focus").get_by_text("The form has expired.").wait_for()  # far down the page
     form.locator("[name=password]").fill("wrong password")
     form.locator("button").click()
     form.get_by_text("The password is wrong.").wait_for()
