@@ -36,7 +36,8 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "plays": (
         "play count, playcount, play counts, number of plays, total plays, times played, streams, stream count,"
         " total streams, listens, scrobbles, spins, performances, actual total performances, views, count, quantity,"
-        " qty, units, units sold, number of units sold, menge, anzahl, wiedergaben, abspielungen, aufrufe"
+        " qty, units, units sold, number of units sold, menge, anzahl, wiedergaben, abspielungen, aufrufe,"
+        " écoutes, lectures, reproducciones, riproduzioni, ascolti, reproduções"
     ),
 }
 FOLLOWS = {
@@ -49,8 +50,7 @@ UNITS |= dict.fromkeys(("hh", "hhmmss"), UNITS["h"]) | dict.fromkeys(("ff", "mms
 TITLES = {"title", "titel", "name", "titre", "titolo", "titulo"}
 TITLED_MORE = {"tracktitle", "trackname", "tracktitel", "songtitle", "songname", "songtitel"}
 TITLED = "track"  # a column of this name beside one with titles holds numbers
-# In the playlist that a table names, or in a chart: a table of sums without albums.
-PLACES = {"number", "no", "nr", "position", "sequence", "sequencenumber"}
+PLACES = {"number", "no", "nr", "position", "sequence", "sequencenumber"}  # in a playlist or a chart
 JOINTS = {"in", "the", "of"}
 # Of reports of sales, whose plain dates are those of sales; and of logs, whose dates and times are those of plays.
 SALES = {"quantity", "qty", "units", "unitssold", "streams", "earnings", "royalty", "royalties", "retailer", "store"}
@@ -119,10 +119,7 @@ def unit(heading: str) -> int:
 
 
 def is_zoned(heading: str, rows: Sequence[Mapping[str, object]], ignored: Collection[str]) -> bool:
-    """Return True if a heading names a zone other than UTC in brackets, such as `(CET)` or `(UTC+2)`.
-
-    Also if the cells of a column for it in the rows do, unless it is ignored.
-    """
+    """Return True if a heading names a zone other than UTC in brackets, such as `(CET)`, or a column not `ignored`."""
     beside = {name for row in rows for name in row if name not in ignored}
     aside = {*words(heading)} - {*words(_without_asides(heading))}
     hours = any(each.isdecimal() and 0 < int(each) <= MOST_HOURS for each in aside)  # not those of `(UTC, ISO 8601)`

@@ -298,7 +298,9 @@ def test_times_below_a_zone_are_read_if_it_is_utc_or_if_they_say_so(
             import_file(store, file, kind)
 
 
-@pytest.mark.parametrize("heading", ["Play Count", "Streams", "# of Units Sold", "Quantity", "Plays", "Menge", "Count"])
+@pytest.mark.parametrize(
+    "heading", ["Play Count", "Streams", "# of Units Sold", "Quantity", "Plays", "Écoutes", "Count"]
+)
 def test_rows_of_sums_are_no_plays_unless_each_is_of_one(store: Store, tmp_path: Path, heading: str) -> None:
     cells = [("artist", "track", "listener", "Time", heading), ("Ann", "T", "z", "2026-01-31 12:00:07", 1)]
     more = ("Ann", "T", "z", "2026-02-28 12:00:07", "1,234")

@@ -36,6 +36,7 @@ FRAMES = -1  # the unit of a heading such as `Length (mm:ss:ff)`
 FEWEST, FEW_FRAMES = 5, 30  # lengths that look like h:mm:ss but may have frames; video has no more a second
 SHIFTED = "m:ss, which the spreadsheet holds as hours and minutes"
 POINTS = "milliseconds, with points between thousands"
+WRITTEN = {"shifted": SHIFTED, "unclear": None, "either": None, "pointed": POINTS, "frames": "mm:ss:ff"}
 WRONG = {
     "clock": "must be a duration as m:ss or h:mm:ss, like most of its column",
     "shifted": f"must be a duration as {SHIFTED} in this column",
@@ -159,12 +160,7 @@ milliseconds = reader("milliseconds")
 def fit(sample: Sample) -> Fitted:
     """Decide on the form of a column. In one that is ours, numbers are milliseconds."""
     form = _form(sample)
-    written: str | None = {
-        **dict.fromkeys(("unclear", "either")),
-        "shifted": SHIFTED,
-        "pointed": POINTS,
-        "frames": "mm:ss:ff",
-    }.get(form, form)
+    written = WRITTEN.get(form, form)
     if form == "clock":
         longer = any(isinstance(each, time | timedelta) or str(each).count(":") > 1 for _, each in sample.cells)
         written = "h:mm:ss" if longer else "m:ss"

@@ -137,10 +137,7 @@ class Plays(Kind[Listen]):
         self._known: Known = {}
 
     def check(self, names: list[str]) -> None:
-        """Raise Failure unless the columns name the time, the track and (without a default) the listener of plays.
-
-        Also for a table of sums.
-        """
+        """Raise Failure for sums of plays, or unless the columns name time, track and (without a default) listener."""
         for each in self.columns.guesses:
             if each.field == SUMS and each.parse and (fault := fault_of(each.parse, 1)):
                 raise UnclearError(
