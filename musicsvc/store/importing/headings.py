@@ -199,6 +199,6 @@ def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, 
 
 def _are_events(columns: Collection[Sequence[str]]) -> bool:
     """Return True if the rows of a table are sales or plays, which have dates of their own. `columns`: their `keys`."""
-    first = [each[0] for each in columns]
+    first = [each[0] if each else "" for each in columns]
     is_logged = any({*pair} in LOGGED for pair in pairwise(first))
     return is_logged or not SALES.isdisjoint(key for each in columns for key in each)
