@@ -1,4 +1,4 @@
-"""Private folders for temporary files. Those of a process that was killed are removed when a server starts."""
+"""Private folders for temporary files. Those of a killed process are removed when a server or the next one starts."""
 
 import fcntl
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 from musicsvc import descriptors, environment
 
 PREFIX = "musicsvc-"
+SHARED_PREFIX = "musicsvc-scratch-"  # in the system's folder, where others may have what begins with "musicsvc-"
 PRIVATE = 0o700
 SYSTEM = ("/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 - where libraries look for a writable folder
 
@@ -35,10 +36,12 @@ def ensure(parent: Path) -> None:
 
 
 @contextmanager
-def folder(parent: Path | None, prefix: str = PREFIX) -> Iterator[Path]:
+def folder(parent: Path | None, prefix: str = SHARED_PREFIX) -> Iterator[Path]:
     """Create a folder in `parent` for the `with` block. None: in the system's folder for temporary files."""
     if parent is not None:
         prepare(parent)
+    elif prefix == SHARED_PREFIX:
+        remove_leftovers(Path(tempfile.gettempdir()), prefix)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name:
         lock = acquire(Path(name))
         try:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import openpyxl
@@ -90,7 +91,7 @@ async def test_an_export_is_unavailable_where_the_data_folder_cannot_be_written_
 WRITER = """
 import pathlib, sys, time
 from musicsvc import scratch
-with scratch.folder(pathlib.Path(sys.argv[1])) as made:
+with scratch.folder(pathlib.Path(sys.argv[1]) if sys.argv[1:] else None) as made:
     (made / "rows.xlsx").write_bytes(b"PK")
     print(made, flush=True)
     time.sleep(600)
@@ -122,3 +123,20 @@ async def test_a_server_removes_the_files_of_processes_that_were_killed(
         async with running(store, clock, settings):
             assert list(parent.iterdir()) == [own]
     assert list(parent.iterdir()) == []
+
+
+def test_a_command_removes_the_files_of_commands_that_were_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    (tmp_path / "musicsvc-plays").mkdir()  # somebody's own
+    line = [sys.executable, "-c", WRITER]
+    with ExitStack() as stack:
+        killed, alive = (stack.enter_context(subprocess.Popen(line, stdout=subprocess.PIPE, text=True)) for _ in "ab")
+        stack.callback(alive.kill)
+        places = [Path(each.stdout.readline().strip()) for each in (killed, alive) if each.stdout]
+        killed.terminate()
+        killed.wait()
+        with scratch.folder(None) as own:
+            assert {*tmp_path.iterdir()} == {places[1], own, tmp_path / "musicsvc-plays"}
