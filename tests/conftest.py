@@ -21,7 +21,6 @@ from pytest_aiohttp import AiohttpClient
 
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.config import Settings
-from musicsvc.server.openapi import document as openapi
 from musicsvc.server.request import executors
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import files
@@ -30,7 +29,6 @@ from musicsvc.store.seeding import fixtures
 from musicsvc.store.seeding.world import FixtureSummary
 from tests.support import databases, postgres, preloaded
 from tests.support.bounds import Bounds
-from tests.support.generated_clients import GeneratedClient, generate_python, generate_typescript
 from tests.support.serving import Client, ServiceServer, StartServer, connector, person
 
 NOW = parse("2026-03-01T12:00:00Z")
@@ -332,18 +330,6 @@ def shared_data() -> Callable[[str], Path]:
         return root / name
 
     return find
-
-
-@pytest.fixture(scope="session")
-def python_client(tmp_path_factory: pytest.TempPathFactory) -> GeneratedClient:
-    """Generate the client of openapi-python-client."""
-    return generate_python(openapi.document(), tmp_path_factory.mktemp("python_client"))
-
-
-@pytest.fixture(scope="session")
-def typescript_client(tmp_path_factory: pytest.TempPathFactory) -> GeneratedClient:
-    """Generate the types of openapi-typescript, for openapi-fetch."""
-    return generate_typescript(openapi.document(), tmp_path_factory.mktemp("typescript_client"))
 
 
 @pytest.fixture
