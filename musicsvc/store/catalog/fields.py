@@ -202,8 +202,8 @@ COLUMNS: Mapping[str, Column] = {
     "item_type": Column("item type, song album"),
     "artist": Column(
         "track artist, track artists, artist name, artist names, artists, main artist, main artists,"
-        " primary artist, primary artists, display artist, display artist name, credited artist, recording artist,"
-        " recording artists, performer, performers, band artist name, artist credit name,"
+        " primary artist, primary artists, lead artist, display artist, display artist name, credited artist,"
+        " recording artist, recording artists, performer, performers, band artist name, artist credit name,"
         " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band,"
         " artist name 1, artist 1, artiste, artistes, artiste principal, interprète, artista, artistas,"
         " artista principal, intérprete, recording artist name, track display artist, asset display artist, artiest",

@@ -21,22 +21,24 @@ from musicsvc.wording import cut
 CATALOG = {name: column.headings for name, column in COLUMNS.items()}
 PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", "album", "isrc")} | {
     "external_id": "spotify track uri, track uri, spotify id, recording mbid, recording gid",
-    "listener": "listener id, user, user name, user id, station, callsign, call sign, hörer, nutzer",
+    "listener": (
+        "listener id, user, user name, user id, account, account id, customer id, subscriber id, station, callsign,"
+        " call sign, hörer, nutzer"
+    ),
     "played_at": (
         "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp,"
         " date played, playback start time, start time, started at, submission time, entry date, date,"
         " airtime, air time, broadcast time, date time played, gespielt am, sendezeit, zeitpunkt, zeit, datum"
     ),
     "listened_ms": (
-        "ms played, seconds played, duration played, listened, time listened, listening time, stream duration ms,"
-        " duration listened, consumption duration,"
-        " duration ms, duration"
+        "ms played, seconds played, minutes played, duration played, listened, time listened, listening time,"
+        " stream duration ms, duration listened, consumption duration, duration ms, duration"
     ),
     "client_id": "unique id, play id, scrobble id",
     "plays": (
         "play count, playcount, play counts, number of plays, total plays, times played, streams, stream count,"
-        " total streams, listens, scrobbles, spins, performances, actual total performances, views, count, quantity,"
-        " qty, units, units sold, number of units sold, menge, anzahl, wiedergaben, abspielungen, aufrufe,"
+        " total streams, listens, scrobbles, spins, performances, actual total performances, views, count, total,"
+        " quantity, qty, units, units sold, number of units sold, menge, anzahl, wiedergaben, abspielungen, aufrufe,"
         " écoutes, lectures, reproducciones, riproduzioni, ascolti, reproduções"
     ),
 }

@@ -313,14 +313,16 @@ def test_rows_of_sums_are_no_plays_unless_each_is_of_one(store: Store, tmp_path:
             assert import_file(store, file, kind).counts["plays"].new == 1
 
 
-@pytest.mark.parametrize("heading", ["listened_ms", "ms_played", "Duration (ms)", "duration_ms", "Seconds played"])
+@pytest.mark.parametrize(
+    "heading", ["listened_ms", "ms_played", "Duration (ms)", "duration_ms", "Seconds played", "Minutes played"]
+)
 def test_the_time_heard_of_plays_has_a_name_of_its_own_and_the_old_one(
     store: Store, tmp_path: Path, heading: str
 ) -> None:
-    unit = 1000 if "econds" in heading else 1
+    unit = 1000 if "econds" in heading else 60_000 if "inutes" in heading else 1
     file = write_csv(
         tmp_path / "a.csv",
-        [("played_at", "track", "artist", "listener", heading), (9, "T", "Ann", "z", 31_000 // unit)],
+        [("played_at", "track", "artist", "listener", heading), (9, "T", "Ann", "z", 31_000 / unit)],
     )
     import_file(store, file, Plays(ImportOptions(create_missing=True)))
     assert store.read(lambda: [each.duration_ms for each in Play.select()]).result() == [31_000]

@@ -530,6 +530,9 @@ def test_columns_of_plays_and_follows_are_guessed_too() -> None:
     cells = dict(zip(names, ("Rag", "Ann", "KGB", "1402943314", "u1", "Rag by Ann"), strict=True))
     found = guesses(names, [Record(2, cells)], Columns(listen_rows.FIELDS, (), headings.PLAYS))
     assert [each.field for each in found] == ["track", "artist", "listener", "played_at", "client_id", None]
+    names = ["Time", "Artist", "Title", "Account ID", "minutes played"]
+    found = guesses(names, [], Columns(listen_rows.FIELDS, (), headings.PLAYS))
+    assert [each.field for each in found] == ["played_at", "artist", "track", "listener", "listened_ms"]
     edges = guesses(["node_1", "node_2"], [], Follows(ImportOptions()).columns)
     assert [each.field for each in edges] == ["follower", "followed"]
 
