@@ -18,7 +18,7 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 from musicsvc.config import Server as ServerSettings
 from musicsvc.server.call import Exchange
 from musicsvc.server.network.connection_limits import ConnectionSlots, Deadline, Slot
-from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, TEXTS, fault_of, refusal
+from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, TEXTS, TOO_MANY_HEADERS, fault_of, refusal
 from musicsvc.server.peer import served_over_https
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.first_steps import LONGEST_HEAD
@@ -338,13 +338,13 @@ class HttpConnection(RequestHandler):
         request: BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
-        message: str | None = None,  # noqa: ARG002 - it may repeat client data
+        message: str | None = None,  # of aiohttp; may repeat client data
     ) -> StreamResponse:
         """Return the response to invalid HTTP, after which the connection is closed.
 
         Raises `ConnectionError` if a part of another response was sent.
         """
-        if isinstance(exc, LineTooLong):
+        if isinstance(exc, LineTooLong) or message == TOO_MANY_HEADERS:
             status = 431
         if status >= INTERNAL:
             log.error("unhandled exception while handling a request", exc_info=exc)

@@ -13,11 +13,12 @@ from musicsvc.server.shapes.envelope import JSON_TYPE
 
 MAX_HEAD = 32 * 1024
 INTERNAL = 500
+TOO_MANY_HEADERS = "Too many headers received"  # the message of aiohttp
 VERSIONS = (HttpVersion10, HttpVersion11)
 TEXTS = {
     400: "The request is not valid HTTP.",
     408: "The request did not arrive in time.",
-    431: f"The head of the request is larger than {MAX_HEAD // 1024} KiB, or a line of it than 8 KiB.",
+    431: f"The head of the request has more than {MAX_HEAD // 1024} KiB or 128 headers, or a line of more than 8 KiB.",
     INTERNAL: "An internal error occurred.",
 }
 NOT_ENCRYPTED = "This port expects HTTPS: begin the address with https:// in place of http://."

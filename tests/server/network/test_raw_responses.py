@@ -34,6 +34,7 @@ REFUSED = {
     "408": (HALF, 408),
     "431 of one packet": (LINES + b"\r\n\r\n", 431),
     "431 of a head without end": (LINES, 431),
+    "431 of many headers": (HALF + b"\r\nX: ".join([b"a"] * 128) + b"\r\n\r\n", 431),
     "431 of a long line": (HALF + b"a" * 9000, 431),
     "431 of a long target": (request("GET", f"{ALBUMS}?a={'a' * 9000}"), 431),
 }
