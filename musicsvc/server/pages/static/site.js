@@ -21,11 +21,13 @@ document.addEventListener("keydown", (event) => {
   event.target.click();
 });
 
-// A double click sends a form once: of two tokens that are created, the first would never be shown.
+// A double click sends a form once: of two tokens that are created, the first would never be shown. Where another page
+// comes, which may take long on a telephone, neither does a second click.
 const sent = new WeakMap();
 document.addEventListener("submit", (event) => {
   const button = event.submitter ?? event.target;
-  if (event.timeStamp - sent.get(button) < 2000) event.preventDefault();
+  const wait = event.target.matches('[method="post"]:not(.downloads)') ? 10000 : 2000;
+  if (event.timeStamp - sent.get(button) < wait) event.preventDefault();
   else sent.set(button, event.timeStamp);
 });
 
