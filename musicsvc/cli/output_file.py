@@ -1,5 +1,7 @@
 """Write output files. A file appears under its name only when it is complete."""
 
+import fcntl
+import glob
 import os
 import stat
 import sys
@@ -8,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from musicsvc import descriptors
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
@@ -42,8 +45,9 @@ def open_output(out: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
         return
     target = Path(os.path.realpath(out)) if out.is_symlink() else out  # /dev/stdout is one, too
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    _remove_leftovers(target)
     try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:  # noqa: PTH123 - sets the mode
+        with _create(part, mode) as file:
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
@@ -57,6 +61,22 @@ def open_output(out: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError):  # the error above is the one to report
             part.unlink(missing_ok=True)
+
+
+def _create(part: Path, mode: int) -> IO[bytes]:
+    """Create the file, and lock it as a sign that it is in use."""
+    file = open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb")  # noqa: PTH123, SIM115 - sets the mode
+    with suppress(OSError):  # a file system without locks, where nothing is removed
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return file
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Delete what killed processes have written of the file."""
+    for part in target.parent.glob(f".{glob.escape(target.name)}.[0-9]*.part"):
+        with suppress(OSError), descriptors.opened(part) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
 
 
 def require_file(out: Path) -> None:

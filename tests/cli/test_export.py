@@ -4,9 +4,11 @@ import io
 import json
 import os
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 
@@ -166,6 +168,32 @@ def test_a_failure_leaves_the_old_file_and_no_temporary_file(run: Run, tmp_path:
 
     assert file.read_text() == "old"
     assert list(folder.iterdir()) == [file]
+
+
+WRITER = """
+import pathlib, sys, time
+from musicsvc.cli.output_file import open_output
+with open_output(pathlib.Path(sys.argv[1])) as file:
+    print(flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_next_export_removes_what_a_killed_one_left(run: Run, tmp_path: Path) -> None:
+    out, other = tmp_path / "[t].csv", tmp_path / ".[t].csv.old.part"
+    other.touch()
+    with ExitStack() as stack:
+        line = [sys.executable, "-c", WRITER, str(out)]
+        killed, alive = (stack.enter_context(subprocess.Popen(line, stdout=subprocess.PIPE)) for _ in "ab")
+        for process in (killed, alive):
+            stack.callback(process.kill)
+            assert process.stdout
+            assert process.stdout.readline()
+        killed.terminate()
+        killed.wait()
+        run("export", "tracks", "-o", str(out))
+        left = {each.name for each in tmp_path.glob(".*")}
+    assert left == {other.name, f".[t].csv.{alive.pid}.part"}
 
 
 def test_an_export_can_be_written_to_a_named_pipe(export: Export, tmp_path: Path) -> None:
