@@ -12,8 +12,9 @@ from hypothesis import strategies as some
 
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
-from musicsvc.store.catalog import search, track_lists
+from musicsvc.store.catalog import search, track_lists, tracks
 from musicsvc.store.catalog.track_lists import TrackFilters
+from musicsvc.store.editing import deletions
 from musicsvc.store.editing.merging import MergePreview, Noun
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.summary import ImportSummary
@@ -186,3 +187,25 @@ def test_a_running_import_finds_the_other_of_what_is_merged_meanwhile(
     )
     assert named.result()["New one"] == named.result()["Trio"]
     require_sound(store)
+
+
+def test_a_running_import_of_playlists_finds_the_other_and_what_was_deleted_is_missing(
+    store: Store, imported: Callable[..., ImportSummary], tmp_path: Path, bounds: Bounds
+) -> None:
+    bounds(rows_a_unit=2)
+    imported("catalog", SHEET)
+
+    def meanwhile(summary: ImportSummary) -> None:
+        if summary.rows == 2:
+            for each in MERGES[:2]:
+                merge_named(store, *each)
+        elif summary.rows == 4:
+            row = store.read(lambda: tracks.get(Track.get(Track.name == "Trio").id)).result()
+            store.write(partial(deletions.delete, row, now=NOW, account=None, actor="cli")).result()
+
+    titles = ("Quartet", "Trio (1846)", "Trio (1846)", "Quartet", "Quartet", "Trio (1846)")
+    rows = [{"playlist": "P", "artist": "Clara W.", "track": title} for title in titles]
+    file = tmp_path / "running.jsonl"
+    summary = import_file(store, file, OPTIONS["playlists"](), rows, on_progress=meanwhile)
+    entries = summary.counts["entries"]
+    assert (entries.new, entries.repeated, [each.line for each in summary.refused]) == (2, 3, [6])

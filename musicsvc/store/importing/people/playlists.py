@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from musicsvc.store.catalog import artists, merged
+from musicsvc.store.catalog import artists, merged, tracks
 from musicsvc.store.engine import bulk, name_index
 from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled, lock_rows
@@ -139,14 +139,21 @@ class Playlists(Kind[EntryRow]):
             "playlists": Counts(new=len(created), changed=len(changed), repeated=repeated),
         }
         notes = Counter(note for row, _ in found for note in row.notes)
-        return Outcome(counts, refused, notes, remember=lambda: self._counted.update(created, changed))
+        return Outcome(counts, refused, notes, remember=lambda: self._remember({*created, *changed}))
+
+    def _remember(self, counted: set[int]) -> None:
+        self._counted |= counted
+        self._catalog.tracks |= self._lookup.fresh
 
     def _find(self, batch: Sequence[EntryRow], owner: int) -> tuple[list[tuple[EntryRow, int]], Refused]:
         """Return the rows with their tracks, and why others are refused."""
         named = merged.spread([row.named for row in batch], owner, Named.called)
         if artists.missing(self._catalog.named(named)):  # merged or deleted since they were loaded
             self._catalog = matching.load(owner)
-        lookup = TrackLookup(named, self._catalog)
+        lookup = self._lookup = TrackLookup(named, self._catalog)
+        if tracks.gone({track for each in named if (track := lookup.find(each))}):  # the same
+            self._catalog.forget_tracks()
+            lookup = self._lookup = TrackLookup(named, self._catalog)
         found = [(row, track) for row, each in zip(batch, named, strict=True) if (track := lookup.find(each))]
         refused = {
             place: matching.unknown(
