@@ -116,17 +116,7 @@ def delete(
     belongings = (catalogs.count(user.id, tracks).goes if with_artists else {}) | count_belongings(user)
     if with_artists:
         catalogs.delete(user.id)
-    comments.delete_all(user.id)
-    likes.remove_all(user.id)
-    _leave_conversations(user.id)
-    AccessRequest.delete().where(AccessRequest.email_key == user.email_key).execute()
-    listeners.erase(listeners.account_key(user.id))
-    user_search.remove(user.id, user.display_name)
-    ArtistOffer.delete().where(ArtistOffer.user == user.id).execute()
-    ArtistOffer.update(recipient=None).where(ArtistOffer.recipient == user.id).execute()
-    for table in (DivideRule, KeptAnswer, PendingListen, RefusedListen):
-        table.delete().where(table.user == user.id).execute()
-    User.delete().where(User.id == user.id).execute()  # and all rows that refer to it
+    _remove(user)
     erase_for_good()
     reason = describe(belongings) or None
     security_events.add("account.deleted", account_id=user.id, reason=reason, now=now, actor=actor)
@@ -138,6 +128,21 @@ def _lock(user_id: int) -> User:
     query: Any = User.select().where(User.id == user_id)
     user: User = existing(lock_rows(query, deleting=True).first(), users.NO_ACCOUNT.format(user_id))
     return user
+
+
+def _remove(user: User) -> None:
+    """Delete the account, which manages no artists any more, with all that is its own."""
+    comments.delete_all(user.id)
+    likes.remove_all(user.id)
+    _leave_conversations(user.id)
+    AccessRequest.delete().where(AccessRequest.email_key == user.email_key).execute()
+    listeners.erase(listeners.account_key(user.id))
+    user_search.remove(user.id, user.display_name)
+    ArtistOffer.delete().where(ArtistOffer.user == user.id).execute()
+    ArtistOffer.update(recipient=None).where(ArtistOffer.recipient == user.id).execute()
+    for table in (DivideRule, KeptAnswer, PendingListen, RefusedListen):
+        table.delete().where(table.user == user.id).execute()
+    User.delete().where(User.id == user.id).execute()  # and all rows that refer to it
 
 
 def _require_no_artists(user: User) -> None:
