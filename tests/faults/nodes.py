@@ -10,7 +10,7 @@ from tests.faults.callers import UNAVAILABLE, Account, Caller, Connection
 from tests.support.program import until
 
 CHECK_SECONDS = 0.05
-PAUSE = 0.02  # seconds between two requests of a client
+PAUSE = 0.05  # seconds between two requests of a client
 TOO_MANY = 429
 READS = (
     "albums",

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.only_on("postgres")
 WAITING = "waiting up to 10 s for a free connection to the database\n"
 DATABASE = ("schema", "counts", "activity log")
 CALLERS, REVOKED = 8, 2
-PAUSE = 0.02  # seconds between two requests of a client
+PAUSE = 0.05  # seconds between two requests of a client
 COMMANDS = (("init",), ("db", "upgrade"), ("db", "check"), ("user", "list"), ("plays", "recount", "--check"))
 
 
