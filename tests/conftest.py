@@ -84,7 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--store") != "postgres" or config.option.collectonly:
         return
     try:
-        config.stash[SERVER] = postgres.Server()
+        # Tests kill only servers of their own; to write the log at each commit takes a twentieth of the time.
+        config.stash[SERVER] = postgres.Server(synchronous_commit="off")
     except postgres.MissingError as error:
         if os.environ.get("CI"):
             raise pytest.UsageError(str(error)) from None

@@ -43,8 +43,9 @@ class MissingError(Exception):
 class Server:
     """A running server in a temporary folder; it ends with `stop`, or with this process."""
 
-    def __init__(self) -> None:
-        """Create and start a cluster, in about a second. Raises MissingError."""
+    def __init__(self, **settings: str) -> None:
+        """Create and start a cluster with these settings, in about a second. Raises MissingError."""
+        self._settings = SETTINGS | settings
         self.folder = Path(tempfile.mkdtemp(prefix="msvc", dir=room()))
         try:
             self._fill(find_binaries(), unprivileged(self.folder))
@@ -73,7 +74,7 @@ class Server:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         binaries, prefix = find_binaries(), unprivileged(self.folder)
-        options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         server = [str(binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), *options]
         return subprocess.Popen(
             ["/bin/sh", "-c", KEEPER, "keeper", str(self.folder), *prefix, *server],
