@@ -24,13 +24,14 @@ from tests.fuzzing.malformed import MalformedGenerator
 from tests.fuzzing.requests import FuzzRequest, RequestGenerator
 from tests.server.conftest import Start
 from tests.support.command import run_in_process
+from tests.support.examples import examples
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Answer
 
 pytestmark = pytest.mark.slow
 
 
-COUNT, SLOW_COUNT = 1_500, 100_000
+COUNT, SLOW_COUNT = 3_750, 100_000
 AT_ONCE = 4
 PATIENCE = 30.0
 MOST_READ = 1 << 22
@@ -152,7 +153,7 @@ async def test_no_request_whatever_is_answered_with_a_fault_of_the_server(
     program = start("--workers", workers)
     root = program.root
     fuzzers = [Fuzzer(root, f"{seed}/{number}", tokens) for number in range(AT_ONCE)]
-    count = SLOW_COUNT if long else COUNT
+    count = SLOW_COUNT if long else examples(COUNT)
     began = time.monotonic()
     await asyncio.gather(*(fuzzer.send(count // AT_ONCE) for fuzzer in fuzzers))
     took = time.monotonic() - began

@@ -40,7 +40,7 @@ from tests.support.shared_server import Shared
 
 MANAGER = 1
 SIZES = [
-    pytest.param(300, 20_000, 12, marks=pytest.mark.slow(seconds=40), id="small"),
+    pytest.param(300, 8_000, 12, marks=pytest.mark.slow(seconds=40), id="small"),
     pytest.param(23_700, 1_000_000, 24, marks=pytest.mark.long, id="large"),  # 28,000 tracks with those of other worlds
 ]
 BATCH = 50_000
