@@ -84,7 +84,8 @@ class Tools:
                 result = self._describe(exchange, message)
         except Fault as fault:
             return Reply({"jsonrpc": "2.0", "id": number, "error": fault.error}, fault.status if newest else 200)
-        return Reply({"jsonrpc": "2.0", "id": number, "result": {"resultType": "complete"} | result}, 200)
+        kind = {"resultType": "complete"} if newest else {}
+        return Reply({"jsonrpc": "2.0", "id": number, "result": kind | result}, 200)
 
     async def _read(self, exchange: Exchange) -> Message:
         try:
