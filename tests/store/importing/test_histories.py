@@ -424,7 +424,11 @@ def test_artists_of_listens_are_those_of_their_list_and_count_once(store: Store,
     track = {"artist_name": "Ann, Bea", "track_name": "Rag"}
     others = {"artist_name": "Cy, The Who", "track_name": "Air", "additional_info": {"artist_names": ["Cy, The Who"]}}
     listed = track | {"additional_info": {"artist_names": ["Ann", "Bea"], "isrc": "GBAYE6800011"}}
-    for at, (content, plays) in enumerate((((track,), 1), ((listed, others), 1), ((listed, others), 0))):
+    names = [{"artist_credit_name": name, "join_phrase": " & "} for name in ("Ann", "Bea")]
+    mapped = track | {"mbid_mapping": {"artists": names}}
+    found = read(write(tmp_path / "a.json", [LISTEN | {"track_metadata": each} for each in (mapped, track)]))
+    assert [row[1] for row in found] == ["Ann; Bea", "Ann, Bea"]
+    for at, (content, plays) in enumerate((((track,), 1), ((listed, others), 1), ((mapped, others), 0))):
         file = write(tmp_path / f"{at}.json", [LISTEN | {"track_metadata": each} for each in content])
         done = import_file(store, file, Plays(ImportOptions(listener="me", create_missing=True)))
         assert (done.counts["plays"].new, reasons(done)) == (plays, [])

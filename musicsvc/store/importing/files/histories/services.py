@@ -37,9 +37,10 @@ def _listens(value: Any) -> list[Any] | None:
 
 def _listen(listen: Mapping[str, Any]) -> Mapping[str, Any]:
     track = listen["track_metadata"]
-    more = track.get("additional_info") or {}
-    recording = more.get("recording_mbid") or (track.get("mbid_mapping") or {}).get("recording_mbid")
-    names, joined = array(more.get("artist_names")) or [], track["artist_name"]
+    more, mapped = track.get("additional_info") or {}, track.get("mbid_mapping") or {}
+    recording = more.get("recording_mbid") or mapped.get("recording_mbid")
+    names, joined = more.get("artist_names"), track["artist_name"]
+    names = array(names) or [each.get("artist_credit_name") for each in mapped.get("artists") or []]
     return {
         "external_id": [each for each in (recording, more.get("spotify_id")) if each],
         "isrc": more.get("isrc"),
