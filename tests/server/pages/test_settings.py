@@ -191,6 +191,8 @@ async def test_registering_and_using_a_link_while_signed_in_ends_the_session_bef
     ):
         before = add_session(shared, owner)
         browser.cookies = {"musicsvc": before}
+        if "new_password" in fields:
+            assert "You are signed in as before@new.test, and are signed out here." in text(await browser.get(path))
         assert (await browser.post(path, fields)).status == 303
         assert f"You are signed in as <strong>{signed_in}" in text(await browser.get("/settings"))
         browser.cookies = {"musicsvc": before}
