@@ -200,7 +200,6 @@ def test_an_interrupted_command_says_what_it_leaves(run: Run, store_url: str, tm
 
 
 @pytest.mark.slow
-@pytest.mark.unbuffered
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_cannot_be_written_is_a_failure(

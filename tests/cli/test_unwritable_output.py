@@ -18,7 +18,7 @@ from tests.cli.conftest import Run
 from tests.support import databases, preloaded
 from tests.support.command import run_in_process
 
-pytestmark = [pytest.mark.unbuffered, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 FULL = Path("/dev/full")
@@ -99,6 +99,7 @@ def test_every_command_that_prints_ends_with_one_line_or_none(tmp_path: Path, mo
         assert not ignored, line
 
 
+@pytest.mark.unbuffered
 @pytest.mark.usefixtures("filled")
 def test_an_export_into_a_closed_pipe_is_quiet() -> None:
     for line in EXPORTS[:3]:
