@@ -133,10 +133,9 @@ def test_each_wrong_row_is_named_and_repaired(played: Store) -> None:
     before, given = figures(played), played.read(engagement).result()
     for row, damage in DAMAGES.items():
         played.write(damage).result()
-        found = run(played, check=True)
+        found = run(played)
         assert found.differing >= len(found.differences) > 0
         assert found.differences[0].row == row
-        assert run(played).differing > 0
         assert run(played, check=True).differing == 0
         assert figures(played) == before, row
         totals = played.read(lambda: {row.track: row.plays for row in TrackPlays.select()}).result()
@@ -153,7 +152,7 @@ def test_a_difference_has_the_stored_and_the_counted_numbers(played: Store) -> N
         return was
 
     was = played.write(damage).result()
-    first = run(played, check=True).differences[0]
+    _, first = (run(played, check=True).differences[0] for _ in range(2))  # a check repairs nothing
     assert first == verify.Difference("track 1, 2026-03-01", (1, 1), was)
 
 
