@@ -30,7 +30,12 @@ KINDS: dict[str, tuple[Notation, ...]] = {
     "isrc": codes.ISRCS,
     "upc": codes.UPCS,
 }
-UNITS = {"milliseconds": "Length (ms)", "minutes": "Length (min)", "seconds": "Length (sec)"}
+UNITS = {
+    "frames": "Length (mm:ss:ff)",
+    "milliseconds": "Length (ms)",
+    "minutes": "Length (min)",
+    "seconds": "Length (sec)",
+}
 DIALECTS = {"a.csv": ",", "b.csv": ";", "c.tsv": "\t", "d.csv": "|"}
 
 
