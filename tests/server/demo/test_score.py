@@ -4,7 +4,6 @@ import json
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -100,31 +99,11 @@ BAD: dict[str, tuple[type[GoodClient], ...]] = {
 }
 
 
-@contextmanager
-def running(folder: Path) -> Iterator[Demo]:
-    options = ("--speed", "0", "--score", "--junit", str(folder / "card.xml"))  # only clients move the clock
-    with running_demo(folder, *options, MUSICSVC_DEMO_PASSWORD=PASSWORD) as demo:
-        yield demo
-
-
 @pytest.fixture
 def scored(tmp_path: Path) -> Iterator[Demo]:
-    """Return a demo that the test ends, or whose card nobody has begun."""
-    with running(tmp_path) as demo:
+    options = ("--speed", "0", "--score", "--junit", str(tmp_path / "card.xml"))  # only clients move the clock
+    with running_demo(tmp_path, *options, MUSICSVC_DEMO_PASSWORD=PASSWORD) as demo:
         yield demo
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    with running(tmp_path_factory.mktemp("kept")) as demo:
-        yield demo
-
-
-@pytest.fixture
-def reset(kept: Demo) -> Demo:
-    """Return a demo of the module with a new card."""
-    assert kept.post("/demo/reset").status == 200
-    return kept
 
 
 def run(demo: Demo, kind: type[GoodClient]) -> Any:
@@ -173,7 +152,7 @@ def test_each_bad_client_loses_exactly_its_point(scored: Demo) -> None:
             assert request["curl"] in (failure.text or "")
 
 
-def test_a_card_begins_without_tests_and_a_reset_begins_another_one(scored: Demo) -> None:
+def test_a_card_begins_without_tests_and_a_reset_begins_another_one_with_what_fails_on_purpose(scored: Demo) -> None:
     untested = dict.fromkeys(POINTS, "not tested")
     (suite,) = ET.parse(scored.folder / "card.xml").getroot()  # noqa: S314 - our own file
     assert (suite.get("tests"), suite.get("skipped")) == ("8", "8")
@@ -189,21 +168,19 @@ def test_a_card_begins_without_tests_and_a_reset_begins_another_one(scored: Demo
     assert (card["score"], card["requests"], states(card)) == (0, 0, untested)
     assert [rule["fault"] for rule in scored.get("/demo/faults").json["faults"]] == [rule["fault"] for rule in rules]
 
-
-def test_a_demo_with_a_card_announces_what_fails_on_purpose_and_so_it_does(reset: Demo) -> None:
-    said = next(line for line in reset.program.err.splitlines() if "on purpose" in line)
+    said = next(line for line in scored.program.err.splitlines() if "on purpose" in line)
     assert "5th GET (429)" in said
     assert "the 11th (503)" in said
-    assert f"DELETE {reset.root}/demo/faults ends this." in said
-    statuses = [reset.get("genres").status for _ in range(12)]
+    assert f"DELETE {scored.root}/demo/faults ends this." in said
+    statuses = [scored.get("genres").status for _ in range(12)]
     assert [(at, status) for at, status in enumerate(statuses, 1) if status != 200] == [(5, 429), (11, 503)]
-    track = reset.get("tracks").json["pagination"]["data"][0]["id"]
+    track = scored.get("tracks").json["pagination"]["data"][0]["id"]
     play = {"plays": [{"track_id": track, "played_at": "2026-02-28T23:59:59Z", "client_id": "one"}]}
     for path, body in (("plays", play), ("playlists", {"name": "Lost"})):
         with pytest.raises(OSError, match="closed"):
-            reset.post(path, body)
-    assert reset.post("plays", play).json["repeated"] == 1  # the first one was executed
-    assert "Lost" in [row["name"] for row in reset.get("playlists").json["pagination"]["data"]]
+            scored.post(path, body)
+    assert scored.post("plays", play).json["repeated"] == 1  # the first one was executed
+    assert "Lost" in [row["name"] for row in scored.get("playlists").json["pagination"]["data"]]
 
 
 def test_names_that_xml_does_not_allow_are_escaped_in_the_file(scored: Demo) -> None:

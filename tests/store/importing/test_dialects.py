@@ -17,6 +17,7 @@ from musicsvc.limited import Pause
 from musicsvc.store.importing.files import encodings, quoting, readers
 from musicsvc.store.importing.files.records import TOO_LONG
 from tests.support.bounds import Bounds
+from tests.support.examples import examples
 from tests.support.workbooks import write_xlsx
 
 HEADINGS = ["id", "track", "artist"]
@@ -247,7 +248,7 @@ CELL = st.text(st.sampled_from("aBé ø0,;|\t\"'\n\r=€’"), max_size=8).map(s
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.data(),
     width=st.integers(2, 5),
@@ -287,7 +288,7 @@ def test_what_was_written_is_read(  # noqa: PLR0917 - what is drawn
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.sampled_from('ab,"\n'), max_size=80), st.sampled_from(",\t"))
 def test_whatever_quotes_a_table_has_its_other_rows_are_read(written: Written, torn: str, sign: str) -> None:
     sound = [["s", "s", "s"]] * 3

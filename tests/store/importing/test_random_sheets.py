@@ -17,6 +17,7 @@ from musicsvc.store.importing.cells.notations import Notation
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.files.records import Record
+from tests.support.examples import examples
 from tests.support.workbooks import write_xlsx
 
 KINDS: dict[str, tuple[Notation, ...]] = {
@@ -85,7 +86,7 @@ def read(file: Path) -> tuple[list[rows.CatalogRow], set[str]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(sheets())
 def test_a_sheet_says_what_plain_values_say_or_the_account_names_what_is_missing(
     sheet: tuple[list[list[str]], list[dict[str, Any]], str],
