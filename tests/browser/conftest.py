@@ -23,7 +23,7 @@ DISABLED = (
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 
 
-@pytest.fixture(scope="module")  # until it ends, its event loop counts as running, and no test can be asynchronous
+@pytest.fixture(scope="package")  # until it ends, its event loop counts as running: no other test could be asynchronous
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - longer than all tests of many a module
 
