@@ -82,7 +82,7 @@ class Traffic:
             else:
                 answer = ask(self.port, "GET", f"/api/v1/{('albums', 'playlists', 'genres')[number % 3]}", token)
             self.responses.append(answer)
-            self._ended.wait(0.05 if answer.status == 200 else 0.3)
+            self._ended.wait(0.02 if answer.status == 200 else 0.3)
 
     def _check(self) -> None:
         while not self._ended.is_set():
