@@ -64,10 +64,8 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
     if fault:
         yield failed("schema", Failure(fault), "See docs/upgrade.md.")
         return
-    try:
-        store.probe(lambda: None, within=PROBE_SECONDS).result()
-    except Failure as failure:
-        yield failed("database", failure, "Make room on the disk of PostgreSQL, or name the primary in database_url.")
+    if path_of(store.url) is None:
+        yield from _check_writing(store)
     differences = store.read(schema.differences).result()
     if differences:
         yield problem("schema", _listed(differences), "Restore a backup, or correct the schema.")
@@ -84,6 +82,14 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
     if last is not None and last > now + ROW_AHEAD:
         finding = f"The newest row is dated {isoformat(last)}, after the time of this machine's clock."
         yield problem("clock", finding, SET_CLOCK)
+
+
+def _check_writing(store: Store) -> Iterator[Finding]:
+    """Report that PostgreSQL refuses to write. The disk of SQLite has a check of its own."""
+    try:
+        store.probe(lambda: None, within=PROBE_SECONDS).result()
+    except Failure as failure:
+        yield failed("database", failure, "Make room on the disk of PostgreSQL, or name the primary in database_url.")
 
 
 def _sqlite_version() -> Finding:
