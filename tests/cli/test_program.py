@@ -189,9 +189,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in
 
 def test_an_interrupted_command_says_what_it_leaves(run: Run, store_url: str, tmp_path: Path) -> None:
     again = "Run the same command again to continue.\n"
+
+    def interrupted(*_: object, **_named: object) -> None:
+        raise KeyboardInterrupt
+
     with pytest.MonkeyPatch.context() as patch:
         for place in ("musicsvc.store.copying.copy.copy", "musicsvc.store.plays.reported.account_plays.withdraw"):
-            patch.setattr(place, lambda *_given, **_named: signal.raise_signal(signal.SIGINT))
+            patch.setattr(place, interrupted)
         run("user", "create", "eve@label.test")
         copied = run("db", "copy", store_url, str(tmp_path / "copy.db"), expect=130).stderr
         withdrawn = run("plays", "withdraw", "eve@label.test", expect=130).stderr
