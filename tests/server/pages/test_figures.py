@@ -315,7 +315,7 @@ async def test_results_page_on(world: World) -> None:
     [
         ("period=2025-13", "period", "'2025-13' is not a period"),
         ("period=2026-W54", "period", "is not a week. The ISO weeks of 2026 are 2026-W01 to 2026-W53."),
-        ("from=2026-02-30&to=2026-03-01", "from", "date"),
+        ("from=2026-02-30&to=2026-03-01", "from", "There is no such day."),
         ("from=2026-02-01", "to", "required with from"),
         ("to=2026-03-02&from=2026-03-01", "to", "Must not be after today"),
         ("from=2026-02-09&to=2026-02-08", "from", "Must not be after the last day."),
