@@ -1,7 +1,7 @@
 """`import playlists` in the store: matching of playlists and tracks, order, refused rows."""
 
 import json
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,15 @@ from hypothesis import strategies as some
 from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.people.playlists import Playlists
-from musicsvc.store.importing.runner import ImportOptions, Kind
+from musicsvc.store.importing.runner import ImportOptions, Kind, Pace
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
 from musicsvc.store.playlists import playlists as store_playlists
+from musicsvc.store.security.security_events import Actor
+from tests.support.bounds import Bounds
 from tests.support.examples import examples
 from tests.support.import_files import Import, Rows, import_file
 from tests.support.refused_rows import reasons
@@ -92,6 +96,30 @@ def test_a_second_run_changes_nothing_and_a_longer_file_appends(store: Store, im
     summary = imported([row("P", "u"), row("P", "t")])
     assert (counts(summary), counts(summary, "playlists")) == ((1, 0, 1, 0), (0, 1, 1, 0))
     assert kept(store) == [("P", None, [first, second])]
+
+
+@pytest.mark.usefixtures("people")
+def test_an_upload_fills_a_playlist_as_the_api_does_and_a_file_of_the_operator_has_any_number(
+    store: Store, tmp_path: Path, bounds: Bounds
+) -> None:
+    bounds(most_in_playlist=3)
+    made = [track(store, name) for name in "TUVWX"]
+    file = tmp_path / "rows.jsonl"
+
+    def run(rows: Rows, actor: Actor) -> ImportSummary:
+        file.write_text("".join(json.dumps(each) + "\n" for each in rows))
+        with closing(readers.open_file(file, "jsonl")) as reader:
+            kind = Playlists(ImportOptions(user=ANN))
+            return runner.run(store, reader, kind, now=1, on_progress=lambda _: None, pace=Pace(2), actor=actor)
+
+    rows = [row("P", each) for each in ("t", "u", "t", "v", "w", "u", "x")] + [row("Q", "x")]
+    summary = run(rows, "page")
+    assert (counts(summary), counts(summary, "playlists")) == ((4, 0, 2, 2), (2, 0, 4, 0))
+    full = "a playlist has at most 10,000 tracks"
+    assert [(each.line, each.reason) for each in summary.refused] == [(5, full), (7, full)]
+    assert kept(store) == [("P", None, made[:3]), ("Q", None, made[4:])]
+    assert counts(run(rows, "cli")) == (2, 0, 6, 0)
+    assert kept(store)[0] == ("P", None, made)
 
 
 def test_playlists_are_the_same_by_id_and_only_without_one_by_name(store: Store, imported: Import) -> None:

@@ -1,10 +1,12 @@
 """`import playlists`: append the track of each row to a playlist."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from peewee import fn
 
 from musicsvc.store.catalog import artists, merged, tracks
 from musicsvc.store.engine import bulk, name_index
@@ -26,6 +28,7 @@ from musicsvc.store.playlists import playlists
 from musicsvc.wording import LONGEST_NAME
 
 LONGEST = 250  # characters of a name, as in the API
+FULL = f"a playlist has at most {playlists.MOST_TRACKS:,} tracks"
 NO_TRACK, JOINED = "no such track; import the catalog first", ", or divide its artists with --divide"
 NAMING = ("track", "artist", "featured_artist", "album", "album_artist")  # a track that its ids may name already
 FIELDS = {
@@ -121,32 +124,35 @@ class Playlists(Kind[EntryRow]):
     def write(self, batch: Sequence[EntryRow], scope: Scope) -> Outcome:
         owner = scope.user or 0
         found, refused = self._find(batch, owner)
-        index = PlaylistIndex(_load([row for row, _ in found], owner))
-        pairs, created = [], []
-        for row, track in found:
+        index = PlaylistIndex(_load([row for row, _ in found.values()], owner))
+        pairs, created = dict[int, Entry](), []
+        for place, (row, track) in found.items():
             playlist = index.find(row.external_id, row.name)
             if playlist is None:
                 playlist = self._create(row, scope)
                 index.put(playlist)
                 created.append(playlist.id)
-            pairs.append((playlist.id, track))
+            pairs[place] = playlist.id, track
         runs.made(scope.run, Playlist, created)
-        new = _append(pairs, scope)
+        if scope.actor != "cli":  # the operator's files have any number
+            refused |= _beyond(pairs)
+            pairs = {place: pair for place, pair in pairs.items() if place not in refused}
+        new = _append(pairs.values(), scope)
         changed = {playlist for playlist, _ in new} - {*created} - self._counted
         repeated = len(pairs) - len(created) - len(changed)
         counts = {
             "entries": Counts(new=len(new), repeated=len(pairs) - len(new)),
             "playlists": Counts(new=len(created), changed=len(changed), repeated=repeated),
         }
-        notes = Counter(note for row, _ in found for note in row.notes)
+        notes = Counter(note for place in pairs for note in found[place][0].notes)
         return Outcome(counts, refused, notes, remember=lambda: self._remember({*created, *changed}))
 
     def _remember(self, counted: set[int]) -> None:
         self._counted |= counted
         self._catalog.tracks |= self._lookup.fresh
 
-    def _find(self, batch: Sequence[EntryRow], owner: int) -> tuple[list[tuple[EntryRow, int]], Refused]:
-        """Return the rows with their tracks, and why others are refused."""
+    def _find(self, batch: Sequence[EntryRow], owner: int) -> tuple[dict[int, tuple[EntryRow, int]], Refused]:
+        """Return the rows with their tracks, by place in the batch, and why others are refused."""
         named = merged.spread([row.named for row in batch], owner, Named.called)
         if artists.missing(self._catalog.named(named)):  # merged or deleted since they were loaded
             self._catalog = matching.load(owner)
@@ -154,7 +160,8 @@ class Playlists(Kind[EntryRow]):
         if tracks.gone({track for each in named if (track := lookup.find(each))}):  # the same
             self._catalog.forget_tracks()
             lookup = self._lookup = TrackLookup(named, self._catalog)
-        found = [(row, track) for row, each in zip(batch, named, strict=True) if (track := lookup.find(each))]
+        pairs = enumerate(zip(batch, named, strict=True))
+        found = {place: (row, track) for place, (row, each) in pairs if (track := lookup.find(each))}
         refused = {
             place: matching.unknown(
                 each, NO_TRACK + JOINED * any(map(lists.marks, each.artists)), lookup.ambiguous_ids(each)
@@ -206,10 +213,35 @@ def _locked(owner: int, external_ids: Collection[str], names: Collection[str]) -
     return lock_rows(query.where(Playlist.owner == owner, named).order_by(Playlist.id))
 
 
+def _beyond(pairs: Mapping[int, Entry]) -> Refused:
+    """Return the rows, given as entries by place, that playlists have no room for, as the API allows."""
+    present, sizes = _present(pairs.values()), dict(_sizes({playlist for playlist, _ in pairs.values()}))
+    refused = {}
+    for place, pair in pairs.items():
+        if pair not in present and sizes.get(pair[0], 0) >= playlists.MOST_TRACKS:
+            refused[place] = RefusedError(FULL)
+        elif pair not in present:
+            present.add(pair)
+            sizes[pair[0]] = sizes.get(pair[0], 0) + 1
+    return refused
+
+
+@compiled
+def _sizes(ids: Collection[int]) -> Any:
+    query = PlaylistTrack.select(PlaylistTrack.playlist, fn.COUNT(PlaylistTrack.id))
+    return query.where(PlaylistTrack.playlist.in_(ids)).group_by(PlaylistTrack.playlist)
+
+
+def _present(pairs: Iterable[Entry]) -> set[Entry]:
+    """Return the entries that playlists have, of these and of others of their tracks."""
+    found = set(pairs)
+    return set(_existing({playlist for playlist, _ in found}, {track for _, track in found}))
+
+
 def _append(pairs: Iterable[Entry], scope: Scope) -> list[Entry]:
     """Append tracks to playlists that lack them. Return the appended (playlist id, track id) pairs."""
     once = list(dict.fromkeys(pairs))
-    present = set(_existing({playlist for playlist, _ in once}, {track for _, track in once}))
+    present = _present(once)
     new = [pair for pair in once if pair not in present]
     ids = bulk.ids(PlaylistTrack, len(new))
     entries = [(entry_id, *pair, scope.user, scope.now) for entry_id, pair in zip(ids, new, strict=True)]
