@@ -30,6 +30,7 @@ RETIRE, PING = b"r", b"p"  # messages to a worker
 LONGEST = 64  # bytes of messages that are read at once
 QUICK_EXIT_SECONDS = 5.0
 MAX_BACKOFF_SECONDS = 30.0
+TRIES = 10  # to start a worker while none serves, in about a minute
 LONG_BACKOFF_SECONDS = 1.0  # clients wait for a shorter one, if no worker serves
 POLL_SECONDS = 0.05
 ENDING_SECONDS = 4.0  # for a process to end once its requests are cut off: to write its logs, to stop an import
@@ -107,7 +108,8 @@ class Supervisor:
         self._had_terminal = _has_terminal()
         self._running: dict[int, Worker] = {}
         self._reason = ""  # why the server stops
-        self._killed = False
+        self._status = 0
+        self._failures = 0  # workers in a row that exited before they served
         self._backoff = 0.0
         signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems do not report a signal that nobody handles
 
@@ -127,7 +129,7 @@ class Supervisor:
     def run(self) -> None:
         """Fork workers and replace any that exit. The first stop signal lets them finish, the second kills them.
 
-        So does SIGALRM, the timer of a stop.
+        So does SIGALRM, the timer of a stop. Exits with 1 if workers were killed, or if none can start.
         """
         while len(self._running) < self._workers:
             self._fork()
@@ -142,8 +144,8 @@ class Supervisor:
             elif number == signal.SIGHUP and self._hangups:
                 self._hang_up()
         log.info("stopped (%s)", self._reason)
-        if self._killed:
-            sys.exit(1)
+        if self._status:
+            sys.exit(self._status)
 
     def _next_signal(self) -> int | None:
         """Wait for a signal, or until the workers must be checked again. Then return None."""
@@ -268,6 +270,12 @@ class Supervisor:
                 self._on_exit(worker.number)
             if not self._reason and not worker.retires:
                 log.warning("worker process %s exited (%s); starting a replacement", pid, _exit_reason(status))
+                self._failures = 0 if served else self._failures + 1
+                if self._failures >= TRIES and not self._serves():
+                    log.error("no worker process can start; the server ends after %s tries", TRIES)
+                    self._status = 1
+                    self._stop("no worker process can start")
+                    continue
                 self._wait_before_restart(time.monotonic() - worker.started if served else 0.0)
                 while self._try_fork() is None and not _stop_is_pending():
                     self._wait_before_restart(0.0)
@@ -281,12 +289,14 @@ class Supervisor:
         self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS) if quick else 0.0
         until = time.monotonic() + self._backoff
         while time.monotonic() < until and not _stop_is_pending():
-            workers = self._running.values()
-            if self._backoff >= LONG_BACKOFF_SECONDS and not any(worker.has_served() for worker in workers):
+            if self._backoff >= LONG_BACKOFF_SECONDS and not self._serves():
                 with suppress(OSError):  # nobody waits
                     self._listener.accept()[0].close()
                     continue
             time.sleep(POLL_SECONDS)
+
+    def _serves(self) -> bool:
+        return any(worker.has_served() for worker in self._running.values())
 
     def _stop(self, reason: str) -> None:
         if self._reason:
@@ -307,7 +317,7 @@ class Supervisor:
             self._kill()
 
     def _kill(self) -> None:
-        self._killed = True
+        self._status = 1
         for pid in self._running:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -16,10 +16,23 @@ from musicsvc.server.process import supervisor as supervising
 from musicsvc.server.process.supervisor import SERVING, Supervisor, Worker
 from tests.support import preloaded
 from tests.support.malformed_requests import ALBUMS
-from tests.support.program import Program, is_running, until
+from tests.support.program import Program, is_running, run, until
 from tests.support.raw_connection import connected, status
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+UNABLE = """
+import signal, socket
+from musicsvc.errors import Failure
+from musicsvc.server.process import supervisor
+
+def work(*_):
+    raise Failure("It is broken.")
+
+supervisor.TRIES = 3
+signal.pthread_sigmask(signal.SIG_BLOCK, supervisor.SIGNALS)
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    supervisor.Supervisor(work, 1, listener).run()
+"""
 WORKERS_ONLY = {"aiohttp", "apsw", "orjson", "uvloop", "yarl"}
 
 
@@ -122,6 +135,13 @@ def test_clients_do_not_wait_while_no_worker_can_start(monkeypatch: pytest.Monke
                 client.recv(1)
         else:
             assert client.recv(1) == b""
+
+
+def test_a_server_ends_when_no_worker_can_start() -> None:
+    ended = run("-c", UNABLE)
+    assert ended.returncode == 1
+    assert ended.stderr.count("worker process failed: It is broken.") == 3
+    assert "no worker process can start; the server ends after 3 tries" in ended.stderr
 
 
 def test_a_server_goes_on_when_the_system_starts_no_further_process(
