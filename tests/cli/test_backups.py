@@ -252,10 +252,10 @@ def test_an_upgrade_makes_a_backup_first(next_version: Upgraded, outdated: Path,
 def test_without_a_backup_nothing_is_migrated_unless_no_backup_is_given(
     run: Run, tmp_path: Path, next_version: Upgraded, outdated: Path
 ) -> None:
-    (outdated.parent / "backups").write_text("in the way")
+    (outdated.parent / "backups").symlink_to(tmp_path / "unmounted")
     refused = run_in_process(["db", "upgrade"], migrations=tmp_path / "next")
     assert refused.returncode == 1
-    assert "backups cannot be created: " in refused.stderr
+    assert f"backups cannot be created: it is a link to {tmp_path / 'unmounted'}, which is missing." in refused.stderr
     assert refused.stderr.endswith("To upgrade without a backup, run: musicsvc db upgrade --no-backup\n")
     assert json.loads(run("db", "check", "--json").stdout) == {"ok": True, "problems": []}
     assert next_version("db", "upgrade", "--no-backup")["stderr"].endswith(

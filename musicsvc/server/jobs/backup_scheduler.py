@@ -82,7 +82,7 @@ class BackupScheduler:
         """Lock the backup folder until this process stops. Return False if another process holds the lock."""
         if self._lock is not None:
             return True
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.prepare(self._folder)
         lock = os.open(self._folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         if not file_locks.acquire(lock, timeout=0):
             os.close(lock)

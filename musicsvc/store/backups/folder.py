@@ -172,9 +172,13 @@ def prepare(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise Failure(
-            f"The folder {folder} cannot be created: {error.strerror}. Create it, or set backups.folder."
-        ) from None
+        fault = error.strerror
+        if isinstance(error, FileExistsError):
+            place = os.path.realpath(folder)
+            fault = "it is not a folder" if folder.exists() else f"it is a link to {place}, which is missing"
+        denied = permissions.denial(folder, write=True)
+        text = f"The folder {folder} cannot be created: {fault}. Create it, or set backups.folder."
+        raise Failure(str(denied or text)) from None
 
 
 def in_progress(folder: Path) -> bool:

@@ -177,7 +177,8 @@ async def test_a_failure_is_logged_once_and_when_it_is_over(
 ) -> None:
     bounds(backup_retry_seconds=0.02)
     settings.backup_folder.write_text("in the way")
-    failure = f"background job failed: making a backup: {settings.backup_folder}: File exists."
+    cannot = f"The folder {settings.backup_folder} cannot be created: it is not a folder."
+    failure = f"background job failed: making a backup: {cannot} Create it, or set backups.folder."
     async with started(BackupScheduler(settings, clock, first_check=0)):
         await until(lambda: caplog.messages)
         await asyncio.sleep(0.2)
