@@ -21,6 +21,7 @@ PLAIN = re.compile(r"[!-~]")  # most names have one of these
 # Categories of characters that show nothing, or nothing without another one, and others that fonts leave blank.
 _UNSEEN = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"}
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+_ISOLATES = dict.fromkeys(range(0x2066, 0x206A))
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -96,6 +97,11 @@ def some_of(parts: Sequence[str], most: int) -> str:
 def cut(text: str) -> str:
     """Return the text, or its first SHOWN characters and an ellipsis if it is longer."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def isolated(name: str) -> str:
+    """Return a name for a sentence whose order it leaves alone, whatever its script or its signs of direction."""
+    return f"\u2068{name.translate(_ISOLATES)}\u2069"
 
 
 def quoted(text: str) -> str:

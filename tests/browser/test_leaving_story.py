@@ -72,7 +72,7 @@ def accept(window: Visit) -> None:
     assert page.get_by_role("heading", name="Label & Daughters offers you 2 artists").count() == 1
     page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Accept").click()
-    page.get_by_text("You manage 2 artists of Label & Daughters from now on.").wait_for()
+    page.get_by_text("You manage 2 artists of \u2068Label & Daughters\u2069 from now on.").wait_for()
 
 
 def delete(window: Visit) -> None:

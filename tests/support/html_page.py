@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "input", "img", "br", "rect", "hr"}
+ISOLATES = str.maketrans("", "", "\u2068\u2069")
 
 
 class HtmlPage(HTMLParser):
@@ -61,7 +62,8 @@ class HtmlPage(HTMLParser):
             fields[choice] = attributes.get("value") or ""
 
     def handle_data(self, data: str) -> None:
-        """Note a text."""
+        """Note a text, without the marks around the names of a notice, which nobody sees."""
+        data = data.translate(ISOLATES)
         for *_, texts in self._open:
             texts.append(data)
 

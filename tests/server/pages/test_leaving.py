@@ -186,7 +186,7 @@ async def test_an_offer_of_artists_that_moved_meanwhile_says_what_is_left_out(pe
     name = person.do(lambda user: user.display_name)
     taken = await heir.browser.post(f"{offer}/accept", {"password": PASSWORD})
     assert taken.status == 303
-    assert f"You manage 2 artists of {name} from now on." in text(await heir.browser.get("/insights"))
+    assert f"You manage 2 artists of \u2068{name}\u2069 from now on." in text(await heir.browser.get("/insights"))
     assert managers(person, ids) == [other.id, heir.id, heir.id]
 
 

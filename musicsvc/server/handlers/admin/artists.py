@@ -11,6 +11,7 @@ from musicsvc.store.editing import assignments
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.security.security_events import Administrator
 from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.wording import isolated
 
 
 def search(query: ArtistsQuery) -> View:
@@ -41,4 +42,4 @@ def assign(subject: ArtistRow, body: AssignForm, caller: SessionIdentity, now: i
         now_is = "nobody" if former is None else users.get(former).email
         raise Invalid({"email": f"Somebody else has made {now_is} the manager. Assign again to replace that."})
     assignments.assign(subject.id, manager, now=now, actor=Administrator(caller.user_id))
-    return Redirect(f"/admin/artists/{subject.id}", f"{subject.name} is managed by {manager.email}.")
+    return Redirect(f"/admin/artists/{subject.id}", f"{isolated(subject.name)} is managed by {manager.email}.")

@@ -19,7 +19,7 @@ from musicsvc.store.activity.log import Log
 from musicsvc.store.dashboards import first_steps
 from musicsvc.store.models import Token
 from musicsvc.store.security.sessions import SessionIdentity
-from musicsvc.wording import quantity
+from musicsvc.wording import isolated, quantity
 
 HOME = "/settings/developers"
 SHOWN = "The value of {} was shown already. If you have not copied it, regenerate the token to get another one."
@@ -103,7 +103,7 @@ def regenerate_token(subject: Token, body: RegenerateForm, verified: Credentials
 def delete_token(subject: Token, now: int) -> Redirect:
     """Delete an access token."""
     tokens.delete(subject, now=now, actor="page")
-    return Redirect(HOME, f"The token {subject.name} is deleted. Requests with it are refused from now on.")
+    return Redirect(HOME, f"The token {isolated(subject.name)} is deleted. Requests with it are refused from now on.")
 
 
 def _value(token: Token, value: str, site: Site, now: int, *, is_new: bool) -> View:
@@ -113,7 +113,7 @@ def _value(token: Token, value: str, site: Site, now: int, *, is_new: bool) -> V
 
 def shown_once(token: Token) -> Redirect:
     """Return the answer to a form that is sent again after it has shown the value of a token."""
-    return Redirect(f"{HOME}/tokens/{token.id}", SHOWN.format(token.name))
+    return Redirect(f"{HOME}/tokens/{token.id}", SHOWN.format(isolated(token.name)))
 
 
 def _rows(listed: Iterable[Token], now: int, activity_log: Log) -> list[ShownToken]:

@@ -18,6 +18,7 @@ from musicsvc.store.catalog.fields import FIELDS
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import creations, deletions, edits, row_texts
 from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.wording import isolated
 
 Row = ArtistRow | AlbumRow | TrackRow
 # The fields that name artists.
@@ -120,7 +121,7 @@ def create(noun: str, body: FieldsForm, caller: SessionIdentity, now: int) -> Re
         raise Invalid(errors)
     with _correctable():
         row = creations.CREATE[noun](values, now=now, actor=caller)
-    return Redirect(f"/insights/{noun}/{row.id}", f"{row.name} is created.")
+    return Redirect(f"/insights/{noun}/{row.id}", f"{isolated(row.name)} is created.")
 
 
 def show_deletion(noun: str, subject: Row) -> View:
@@ -138,4 +139,4 @@ def show_deletion(noun: str, subject: Row) -> View:
 def delete(subject: Row, caller: SessionIdentity, now: int) -> Redirect:
     """Delete an artist, album or track."""
     deletions.delete(subject, now=now, account=caller.user_id, actor="page")
-    return Redirect("/insights", f"{subject.name} is deleted.")
+    return Redirect("/insights", f"{isolated(subject.name)} is deleted.")

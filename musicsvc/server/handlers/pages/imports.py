@@ -17,6 +17,7 @@ from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.importing.undoing.undo import preview
 from musicsvc.store.models import ImportTask
 from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.wording import isolated
 
 HOME = "/import"
 
@@ -125,7 +126,7 @@ def stop(subject: ImportTask) -> Redirect:
 def discard(subject: ImportTask) -> Redirect:
     """Remove an uploaded file."""
     queue.discard(subject)
-    return Redirect(HOME, f"The file {subject.file} is removed.")
+    return Redirect(HOME, f"The file {isolated(subject.file)} is removed.")
 
 
 def send_refused(subject: ImportTask, uploads: Place) -> Download:

@@ -16,7 +16,7 @@ from musicsvc.store.engine.pagination import Page
 from musicsvc.store.people import catalogs, deletion
 from musicsvc.store.security.security_events import Administrator
 from musicsvc.store.security.sessions import SessionIdentity
-from musicsvc.wording import quantity
+from musicsvc.wording import isolated, quantity
 
 DELETE = "/settings/delete"
 CHOICE = Page(1, offers.MOST_CHOSEN)
@@ -98,7 +98,7 @@ def accept(
 ) -> Redirect:
     """Manage the offered artists from now on. Raises Invalid if the password is wrong."""
     moved = offers.accept(subject, credentials.require(verified), now=now)
-    former = subject.sender.display_name
+    former = isolated(subject.sender.display_name)
     return Redirect("/insights", f"You manage {quantity(moved, 'artist')} of {former} from now on.")
 
 

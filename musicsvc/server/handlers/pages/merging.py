@@ -15,6 +15,7 @@ from musicsvc.store.engine.pagination import Page
 from musicsvc.store.importing.cells import lists
 from musicsvc.store.security.security_events import Actor, Administrator
 from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.wording import isolated
 
 TWINS = "/insights/duplicates"
 
@@ -58,7 +59,7 @@ def _find(noun: Noun, name: str, text: str, caller: SessionIdentity) -> int:
 def merge(noun: Noun, body: MergeForm, caller: SessionIdentity, now: int) -> Redirect:
     """Merge one row into another."""
     done = merging.merge(noun, body.merge, body.into, now=now, caller=caller, actor=_actor(caller))
-    return Redirect(f"{TWINS}?kind={noun}", f"{done.from_name} is merged into {done.into_name}.")
+    return Redirect(f"{TWINS}?kind={noun}", f"{isolated(done.from_name)} is merged into {isolated(done.into_name)}.")
 
 
 def show_split(query: SplitQuery, caller: SessionIdentity, now: int) -> View:
@@ -96,7 +97,8 @@ def split(body: SplitForm, caller: SessionIdentity, now: int) -> View | Redirect
         return show_split(SplitQuery(artist=body.artist, into=body.into), caller, now)
     artist, parts = _find("artist", "artist", body.artist, caller), _parts(body.into, now)
     done = splitting.split(artist, parts, now=now, caller=caller, actor=_actor(caller))
-    return Redirect("/insights/artists", f"{done.name} is split into {', '.join(part.name for part in done.into)}.")
+    made = ", ".join(isolated(part.name) for part in done.into)
+    return Redirect("/insights/artists", f"{isolated(done.name)} is split into {made}.")
 
 
 def _actor(caller: SessionIdentity) -> Actor:
