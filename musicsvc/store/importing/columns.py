@@ -21,6 +21,7 @@ MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has
 NESTED = "they have objects; write what is in them as values of rows"
 MOST_KNOWN, LONGEST_KNOWN = 2048, 64  # texts of a column whose meaning is kept, and their characters
 VARIED = 0.9  # of the first cells of a column that are the only ones of their text, so that none is kept
+CALLED = {"played_at": "time of the play"}  # a field whose name makes no sentence
 DATE_FORMATS = {"YYYY-MM-DD": "YMD", "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
 
 
@@ -293,7 +294,7 @@ class Columns:
                 raise Failure(f"The column {cut(each.column)!r} cannot be read: {fault}.")
             unnamed = "" if found else " If the first row has data, put a row of names above it."
             remedy = f"Name one with --map COLUMN={missing[0]}{required[missing[0]]}. {listed}"
-            raise UnclearError(f"No column has the {missing[0]}.{unnamed}", remedy)
+            raise UnclearError(f"No column has the {CALLED.get(missing[0], missing[0])}.{unnamed}", remedy)
 
     def field(self, column: str) -> str | None:
         """Return the field that the column fills, or None if the column is ignored."""

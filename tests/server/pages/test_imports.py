@@ -408,6 +408,12 @@ async def test_only_accounts_that_may_report_for_others_import_plays(developer: 
     refused = await developer.browser.post("/import", {"kind": "plays", "file": ("plays.csv", plays)})
     assert (refused.status, "report plays of others. Ask an administrator for it." in text(refused)) == (422, True)
     developer.do(lambda user: api_access.grant(user, plays=True, now=2))
+    for head, told in (
+        (b"artist,track,b", "No column has the time of the play."),
+        (b"played_at,b,c", "No column names"),
+    ):
+        shown = text(await developer.browser.get(await uploaded(developer, head + b"\n1,2,3\n", "plays.csv", "plays")))
+        assert (told in shown, "Choose below which one" in shown) == (True, True)
     path = await uploaded(developer, plays, "plays.csv", "plays")
     told = "plays must be 1, as each row is one play; line 2 has 2. Import a table of single plays."
     assert told in text(await developer.browser.get(path))

@@ -635,7 +635,7 @@ def test_loved_tracks_that_others_exported_are_refused(store: Store, shared_data
 
 
 def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
-    with pytest.raises(Failure, match="No column has the played_at"):
+    with pytest.raises(Failure, match=r"No column has the time of the play\..*Name one with --map COLUMN=played_at\."):
         import_file(store, shared_data("import_formats/librefm_no_header.csv"), Plays(ImportOptions(listener="me")))
 
 
