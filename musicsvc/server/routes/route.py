@@ -364,6 +364,8 @@ class Router:
     def local(self, path: str) -> str:
         """Return the path that the table has for the path of a request. Outside of the base path it is empty."""
         base = self._base_path
+        if path.startswith(f"{base}/{LISTENS}"):  # of a player whose address of the service ends in a slash
+            path = path.replace("//", "/", 1)
         if not base or path in self._outside:
             return path
         if path.startswith(f"{base}/"):

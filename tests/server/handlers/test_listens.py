@@ -100,9 +100,9 @@ async def test_a_listening_token_opens_two_paths_and_no_other_token_does(player:
     assert (none.status, none.json["code"], none.json["error"][:23]) == (400, 400, "Send a listening token,")
     in_query = await player.client.get(f"/1/validate-token?token={player.token}")
     assert in_query.status == 400
-    with_body = await player.client("GET", "/1/validate-token", {}, headers={"Authorization": f"Token {player.token}"})
+    with_body = await player.client("GET", "//1/validate-token", {}, headers={"Authorization": f"Token {player.token}"})
     assert (with_body.status, with_body.json["valid"]) == (200, True)
-    refused = await player.client.holding("f" * 36).post("/1/submit-listens", body(listen()))
+    refused = await player.client.holding("f" * 36).post("//1/submit-listens", body(listen()))
     assert (refused.status, refused.json) == (401, {"code": 401, "error": "Unauthenticated."})
     store.write(lambda: tokens.revoke(player.token_id, "lost", now=NOW)).result()
     assert ((await player.valid()).json["valid"], (await player.send(body(listen()))).status) == (False, 401)

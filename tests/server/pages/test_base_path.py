@@ -60,6 +60,7 @@ async def test_only_probes_answer_outside_of_the_base_path(below: Shared) -> Non
             HTTPStatus.NOT_FOUND,
             {"status": "error", "message": "There is nothing at this path.", "errors": {}},
         )
+    assert (await below.client.get("//1/validate-token")).json["code"] == HTTPStatus.BAD_REQUEST
     insights = await below.client.get("/api/v1/producer-intelligence/insights/none")
     assert insights.json["error"] == "not_found"
 
