@@ -36,13 +36,13 @@ def ensure(parent: Path) -> None:
 
 
 @contextmanager
-def folder(parent: Path | None, prefix: str = SHARED_PREFIX) -> Iterator[Path]:
+def folder(parent: Path | None) -> Iterator[Path]:
     """Create a folder in `parent` for the `with` block. None: in the system's folder for temporary files."""
     if parent is not None:
         prepare(parent)
-    elif prefix == SHARED_PREFIX:
-        remove_leftovers(Path(tempfile.gettempdir()), prefix)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name:
+    else:
+        remove_leftovers(Path(tempfile.gettempdir()), SHARED_PREFIX)
+    with tempfile.TemporaryDirectory(prefix=SHARED_PREFIX, dir=parent) as name:
         lock = acquire(Path(name))
         try:
             yield Path(name)

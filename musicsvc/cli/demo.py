@@ -46,7 +46,7 @@ def run(
     start = _start(now)
     clock = MovableClock(start, speed)
     session.settings()  # they name a folder for temporary files, where the system has none
-    with scratch.folder(None, "musicsvc-demo-") as folder:
+    with scratch.folder(None) as folder:
         url, log = f"sqlite:///{folder / 'musicsvc.db'}", folder / "activity.db"
         settings = session.settings(options | DEMO | {"database_url": url, "activity.file": log})
         if not is_loopback(settings.server.host):

@@ -121,7 +121,7 @@ def test_invitations_expire_by_the_clock(own_demo: Demo) -> None:
 
 
 def logged(demo: Demo, request_id: str) -> bool:
-    (file,) = demo.folder.glob("musicsvc-demo-*/activity.db")
+    (file,) = demo.folder.glob("musicsvc-scratch-*/activity.db")
     connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     try:
         query = "SELECT count(*) FROM activity WHERE request_id = ?"
@@ -138,7 +138,7 @@ def test_the_activity_log_is_pruned_at_the_new_time(own_demo: Demo) -> None:
 
 
 def test_uploads_that_nobody_needs_are_deleted_at_the_new_time(own_demo: Demo) -> None:
-    (database,) = own_demo.folder.glob("musicsvc-demo-*/musicsvc.db")
+    (database,) = own_demo.folder.glob("musicsvc-scratch-*/musicsvc.db")
     place = Place.build(database.parent / "temporary", f"sqlite:///{database}")
     with place.locked(1) as folder:
         (folder / "left.csv").write_text("track,artist\n", "utf-8")

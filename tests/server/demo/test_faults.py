@@ -123,7 +123,7 @@ def test_a_fault_is_in_the_activity_log_as_a_real_one(demo: Demo) -> None:
 
     def logged() -> bool:
         query = "SELECT method, route, status, account_id, token_id FROM activity WHERE request_id = 'in-the-log'"
-        for file in demo.folder.glob("musicsvc-demo-*/activity.db"):
+        for file in demo.folder.glob("musicsvc-scratch-*/activity.db"):
             address = f"file:{file}?mode=ro"
             with suppress(sqlite3.OperationalError), closing(sqlite3.connect(address, uri=True)) as connection:
                 found[:] = connection.execute(query).fetchall()  # unless the server is about to create the log

@@ -123,7 +123,7 @@ def test_a_snapshot_that_cannot_be_written_is_503_and_the_earlier_one_stays(own_
     own_demo.post("artists", {"name": "Kept"})
     save(own_demo, "kept")
     own_demo.post("artists", {"name": "Not kept"})
-    (folder,) = own_demo.folder.glob("musicsvc-demo-*/snapshots")
+    (folder,) = own_demo.folder.glob("musicsvc-scratch-*/snapshots")
     away = folder.rename(folder.with_name("away"))
     refused = own_demo.post("/demo/snapshots/kept")
     assert (refused.status, refused.json["message"]) == (503, "The snapshot cannot be saved.")
@@ -168,7 +168,7 @@ def test_snapshots_and_resets_under_writers_lose_no_half_of_a_write(own_demo: De
     for writer in writers:
         writer.join()
     assert {*answers} == {200}
-    (file,) = own_demo.folder.glob("musicsvc-demo-*/musicsvc.db")
+    (file,) = own_demo.folder.glob("musicsvc-scratch-*/musicsvc.db")
     connection = sqlite3.connect(file)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert connection.execute("PRAGMA foreign_key_check").fetchall() == []

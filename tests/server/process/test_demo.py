@@ -67,6 +67,7 @@ def sign_in(root: str, email: str, password: str) -> str:
 
 
 def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
+    (folder / "musicsvc-scratch-killed").mkdir()  # left by a demo that was killed
     with Program(folder, "serve", "--demo", "--port", "0") as program:
         line = line_of(program)
         assert re.fullmatch(r'curl -H "Authorization: Bearer msvc_\w+" http://127\.0\.0\.1:\d+/api/v1/albums', line)
@@ -82,7 +83,7 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
         root = re.findall(r"http://[^/]+", line)[0]
         assert f"\nOpen {root} in a browser. API documentation: {root}/docs\n" in program.err
         password = re.findall(r"\nSign in as demo@musicsvc.test with the password (\S{16})\n", program.err)[0]
-        assert len(list(folder.glob("musicsvc-demo-*"))) == 1
+        assert len(list(folder.glob("musicsvc-scratch-*"))) == 1
         assert "Sign out" in sign_in(root, "demo@musicsvc.test", password)
         administrator = f"\nSign in as the administrator admin@musicsvc.test with the same password: {password}\n"
         assert administrator in program.err
@@ -91,7 +92,7 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
         assert program.out == f"{line}\n"
         token = re.findall(r"msvc_\w+", line)[0]
         assert re.search(rf"^Token of \S+@\S+: {token}$", program.err, re.MULTILINE)
-    assert not list(folder.glob("musicsvc-demo-*"))
+    assert not list(folder.glob("musicsvc-scratch-*"))
 
 
 @pytest.mark.slow
@@ -162,7 +163,7 @@ def test_the_clock_starts_where_it_is_told_and_a_token_is_seen_to_expire(folder:
         until(lambda: ask(line, "albums") == (401, {"message": "Unauthenticated."}))
         program.process.terminate()
         program.process.terminate()
-    assert not list(folder.glob("musicsvc-demo-*"))
+    assert not list(folder.glob("musicsvc-scratch-*"))
 
 
 @pytest.mark.usefixtures("folder")

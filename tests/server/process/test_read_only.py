@@ -220,7 +220,7 @@ def test_large_queries_and_a_demo_find_room_in_the_data_folder(confined: Confine
         assert server.end(signal.SIGTERM) == 0
     with confined.serve("--demo") as server:
         assert server.root
-        assert any(name.startswith("musicsvc-demo-") for name in confined.temporary())
+        assert any(name.startswith("musicsvc-scratch-") for name in confined.temporary())
         assert server.end(signal.SIGTERM) == 0
     assert confined.temporary() == []
 
