@@ -10,7 +10,7 @@ from peewee import CompositeKey, ForeignKeyField, Model, fn
 from musicsvc.store import models
 from musicsvc.store.accounts import user_search
 from musicsvc.store.catalog.import_lock import lock_imports
-from musicsvc.store.editing import notices
+from musicsvc.store.editing import deletions, notices
 from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import (
@@ -26,7 +26,7 @@ from musicsvc.store.models import (
     TrackTag,
     User,
 )
-from musicsvc.store.plays import counting
+from musicsvc.store.plays import counting, subjects
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
@@ -38,7 +38,8 @@ OWN: dict[type[Model], tuple[type[Model], ...]] = {
     Track: (TrackArtist, TrackGenre, TrackTag),
     Album: (AlbumArtist,),
 }
-EDITABLE = (Track, Album, Artist)
+PLAYED_ALONG = (Album, Artist)  # plays of deleted tracks may still count for them
+EDITABLE = (Track, *PLAYED_ALONG)
 NOUNS = {
     "account": "accounts",
     "album_artist": "albums",
@@ -85,7 +86,7 @@ def take_back(table: type[Model], now: int, actor: Actor, import_id: int, below:
     ids = [item for (item,) in made.order_by(ImportItem.item.desc()).limit(AT_ONCE).tuples().iterator()]
     if not ids:
         return None
-    if table is Track:
+    if table in EDITABLE:
         counting.lock()  # plays name their track without a foreign key
     columns: Any = table
     present = set(existing(table, ids, locking=True))
@@ -97,7 +98,10 @@ def take_back(table: type[Model], now: int, actor: Actor, import_id: int, below:
     if table is Track:
         notices.log_undone(gone, import_id, now=now, actor=actor)
         _let_wait([each for each in gone if each in present])
-    table.delete().where(columns.id.in_(gone)).execute()
+    if table in PLAYED_ALONG:
+        deletions.remove(subjects.KINDS[runs.table_name(table)], gone)
+    else:
+        table.delete().where(columns.id.in_(gone)).execute()
     runs.replace(import_id, table, gone, {})
     return Taken(runs.table_name(table), ids[-1], len(present - kept.keys()), kept)
 
