@@ -115,9 +115,18 @@ async def test_beside_an_album_those_of_its_artist_are_proposed_first(world: Wor
 
 async def test_what_cannot_be_compared_is_said(world: World) -> None:
     tracks, artist = world.made.tracks, world.made.artists[0]
+
+    def add() -> list[int]:
+        """Create six albums of the artist."""
+        found = [Album.create(name=f"Volume {number}", created_at=1).id for number in range(6)]
+        AlbumArtist.insert_many([(album, artist, 0) for album in found]).execute()
+        return found
+
+    six = world.shared.store.write(add).result()
     other = world.made.artists[-1] + 1  # another account's
     for status, wrong, text in (
-        (422, query("track", *tracks, artist), "Must have at most 5 entries."),
+        (200, query("album", *six), "These are the first of the 6 that you chose"),
+        (422, query("track", *range(1, 22)), "Must have at most 20 entries."),
         (422, "kind=track&ids=x", "Must be ids of artists, albums or tracks"),
         (422, f"kind=song&ids={artist}", "Must be one of"),
         (404, "kind=album&ids=999999", "There is no such album."),
@@ -127,6 +136,8 @@ async def test_what_cannot_be_compared_is_said(world: World) -> None:
         answer = await world.browser.get(f"/insights/compare?{wrong}")
         shown = HtmlPage(answer.body).text
         assert (answer.status, text in shown, "marked field" in shown) == (status, True, False), (wrong, shown)
+    first = await world.page(f"/insights/compare?{query('album', *six[:5], six[0], *six)}")
+    assert [row[0].partition(" ")[2] for row in first.table("Album")] == [f"{each} Artist 0" for each in range(5)]
     answer = await world.browser.post(f"/insights/compare/share?{query('track')}", {"days": "9"})
     assert (answer.status, "Nothing is chosen." in HtmlPage(answer.body).text) == (422, True)
     answer = await world.browser.post(f"/insights/compare/share?{query('artist', other)}", {"days": "9"})

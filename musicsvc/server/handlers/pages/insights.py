@@ -48,7 +48,7 @@ def compare(query: CompareQuery, caller: SessionIdentity, now: int) -> View:
         results = comparisons.propose(kind, subjects, user_id=caller.user_id, window=days)
     else:
         results = []
-    return View("insights/compare.html", {"page": shapes.choice(page, query.q, results)})
+    return View("insights/compare.html", {"page": shapes.choice(page, query.q, results), "chosen": len({*query.ids})})
 
 
 def share(subject: Subject, body: ShareForm, query: PagePeriod, caller: SessionIdentity, site: Site, now: int) -> View:

@@ -96,13 +96,13 @@ class CompareQuery(PagePeriod):
     other_names: ClassVar = SEARCH_NAMES
 
     kind: Literal["artist", "album", "track"] = "artist"
-    ids: Annotated[tuple[int, ...], id_list(comparisons.MOST, "artists, albums or tracks")] = ()
+    ids: Annotated[tuple[int, ...], id_list(tables.PER_PAGE, "artists, albums or tracks")] = ()
     q: Annotated[str, Text(0, LONGEST_NAME)] = ""
 
     @property
     def subjects(self) -> list[Subject]:
-        """The chosen tracks, albums or artists, each once."""
-        return [Subject(KINDS[self.kind], each) for each in dict.fromkeys(self.ids)]
+        """The chosen tracks, albums or artists, each once, as many as can be compared."""
+        return [Subject(KINDS[self.kind], each) for each in dict.fromkeys(self.ids)][: comparisons.MOST]
 
 
 class ExportForm(ScopeFields, PeriodChoice, Form):
