@@ -43,6 +43,11 @@ def quantity(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
+def every(number: int, singular: str) -> str:
+    """Format an interval: `every hour`, `every 24 hours`."""
+    return f"every {singular if number == 1 else quantity(number, singular)}"
+
+
 def plural(number: int, nouns: str) -> str:
     """Format a number with a regular noun, given in the plural: `1 entry`, `2 entries`."""
     return quantity(number, f"{nouns[:-3]}y" if nouns.endswith("ies") else nouns[:-1], nouns)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from peewee import SQL
 
-from musicsvc.clock import DAY, MINUTE, Clock, isoformat
+from musicsvc.clock import DAY, MINUTE, Clock, isoformat, to_datetime
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
@@ -140,6 +140,7 @@ def test_the_list_shows_what_an_account_reported_and_when(run: Run, ask: Json, n
 def test_a_withdrawal_shows_what_goes_and_leaves_exact_figures(run: Run, ask: Json, store: Store, now: int) -> None:
     first, last = to_date(day_of(now - 9 * DAY)), to_date(day_of(now))
     about = f"4 plays of 2 tracks, played from {first} to {last}, reported since "
+    since = f"{to_datetime(now - MINUTE):%Y-%m-%d %H:%M:%S} UTC"
     refused = run("plays", "withdraw", EVE, "--since", isoformat(now - MINUTE), expect=1)
     assert refused.stderr.startswith(f"Error: This deletes {about}")
     assert refused.stderr.endswith("To confirm this without a terminal, add --yes.\n")
@@ -148,14 +149,14 @@ def test_a_withdrawal_shows_what_goes_and_leaves_exact_figures(run: Run, ask: Js
     done = run("plays", "withdraw", EVE, "--since", isoformat(now - MINUTE), "--yes")
     assert done.stdout.splitlines() == ["track id  track  plays", "1         Rag    3", "2         Waltz  1"]
     assert done.stderr.splitlines() == [
-        f"{EVE} reported {about}{isoformat(now - MINUTE)}.",
+        f"{EVE} reported {about}{since}.",
         "Withdrew 4 plays.",
     ]
     assert [row["listener"] for row in ask("plays", "list", EVE)] == ["own"] * 3
     assert ask("plays", "recount", "--check")["differing"] == 0
     events = store.read(lambda: security_events.find(limit=9)).result()
     user = store.read(lambda: users.by_email(EVE)).result()
-    assert events[-1][1:] == ("plays.withdrawn", user.id, None, "cli", f"{about}{isoformat(now - MINUTE)}", None)
+    assert events[-1][1:] == ("plays.withdrawn", user.id, None, "cli", f"{about}{since}", None)
 
     rest = ask("plays", "withdraw", EVE, "--track", "1", "--yes")
     assert rest == {

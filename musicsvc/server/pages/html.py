@@ -18,7 +18,7 @@ from musicsvc.reports.charts import dates
 from musicsvc.server.shapes.envelope import Representation, represent
 from musicsvc.server.shapes.pages import FormState, View
 from musicsvc.store.insights.figures import noun
-from musicsvc.wording import cut, quantity
+from musicsvc.wording import cut, every, quantity
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -112,6 +112,7 @@ def _environment(base_path: str) -> Environment:
     environment.filters["cut"] = cut
     environment.filters["noun"] = noun
     environment.filters["quantity"] = quantity
+    environment.filters["every"] = every
     environment.filters["number"] = lambda value: f"{value:,}"
     environment.filters["date"] = lambda text: f"{date.fromisoformat(text):%-d %b %Y}"
     environment.filters["days"] = lambda of: dates.words(*(date.fromisoformat(of[name]) for name in ("start", "end")))

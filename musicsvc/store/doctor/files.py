@@ -15,7 +15,7 @@ from musicsvc.store.backups.create import MEGABYTE
 from musicsvc.store.doctor import Finding, ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
 from musicsvc.store.engine.sqlite.files import size as size_of
-from musicsvc.wording import quantity
+from musicsvc.wording import every, quantity
 
 LOG_HINT = "Let the server's user read and write it, or set activity.file to another path."
 OTHERS, GROUP = 0o007, 0o070
@@ -142,7 +142,7 @@ def check_backups(database: Path, folder: Path, every_hours: int, *, now: int) -
         return
     hint = "Run: musicsvc db backup"
     if every_hours:
-        hint += f" (a server creates one every {every_hours} hours)"
+        hint += f" (a server creates one {every(every_hours, 'hour')})"
     # A new installation has no backup yet.
     yield (problem if found else warning)("backups", f"There is no undamaged backup in {folder}.", hint)
 

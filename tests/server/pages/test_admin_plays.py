@@ -48,7 +48,8 @@ async def test_plays_are_withdrawn_after_a_confirmation_and_the_event_names_the_
     page = f"/admin/accounts/{user_id}"
     assert "7 plays in the last 30 days" in await office.page(page)
     asked = text(await office.act(f"{page}/withdraw-plays", 200, since="30m", track=str(tracks[1])))
-    assert re.search(rf"reported 2 plays of track {tracks[1]}, played from \S+ to \S+, reported since", asked)
+    days = "played from 26 Feb 2026 to 28 Feb 2026, reported since 1 Mar 2026, 11:30 UTC."
+    assert f"reported 2 plays of track {tracks[1]}, {days}" in asked
     assert left(office, user_id) == 9
     fields = dict(re.findall(r'name="(since|track|confirmed)" value="([^"]*)"', asked))
     answer = await office.act(f"{page}/withdraw-plays", **fields)

@@ -152,6 +152,7 @@ def test_findings_about_backups(file: Path) -> None:
     )
     run = "Run: musicsvc db backup"
     assert found(now) == [warning("backups", none, f"{run} (a server creates one every 24 hours)")]
+    assert found(now, every=1) == [warning("backups", none, f"{run} (a server creates one every hour)")]
     assert found(now, every=0) == [unscheduled, warning("backups", none, run)]
     place = create.create(file, backup_folder.new_name(folder, now - 7 * HOUR)).file
     (entry,) = backup_folder.entries(folder)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from musicsvc.clock import DAY, isoformat, parse_time_or_age
+from musicsvc.clock import DAY, parse_time_or_age
 from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Invalid
 from musicsvc.server.handlers.admin import callers
@@ -190,12 +190,12 @@ def withdraw_plays(subject: User, body: WithdrawalForm, caller: SessionIdentity,
         raise Conflict("The account reported no such plays that can be withdrawn.")
     values = {
         "user": subject,
-        "about": account_plays.describe(reports, summary.plays, summary),
+        "days": {name: to_date(summary.days[at]).isoformat() for name, at in (("start", 0), ("end", -1))},
         "plays": summary.plays,
         "tracks": summary.tracks[:SHOWN_TRACKS],
-        "more_tracks": len(summary.tracks) - SHOWN_TRACKS,
+        "total": len(summary.tracks),
         "kept_from": to_date(summary.kept_from).isoformat() if summary.kept_from else None,
-        "since": "" if reports.since is None else isoformat(reports.since),
+        "since": reports.since,
         "track": reports.track or "",
     }
     return View("admin/withdrawal.html", values)

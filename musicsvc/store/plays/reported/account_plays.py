@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from peewee import fn
 
-from musicsvc.clock import isoformat
+from musicsvc.clock import to_datetime
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PendingListen, Play
@@ -191,5 +191,5 @@ def describe(reports: Reports, plays: int, summary: ReportsSummary) -> str:
     tracks = f"track {reports.track}" if reports.track else quantity(len(summary.tracks), "track")
     first, last = to_date(summary.days[0]), to_date(summary.days[-1])
     played = f"on {first}" if first == last else f"from {first} to {last}"
-    since = f", reported since {isoformat(reports.since)}" if reports.since is not None else ""
+    since = f", reported since {to_datetime(reports.since):%Y-%m-%d %H:%M:%S} UTC" if reports.since is not None else ""
     return f"{quantity(plays, 'play')} of {tracks}, played {played}{since}"
