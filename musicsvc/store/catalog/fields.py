@@ -234,9 +234,9 @@ COLUMNS: Mapping[str, Column] = {
         "digital release date, album release date, product release date, track album release date, street date,"
         " released, date released,"
         " erscheinungsdatum, veröffentlichungsdatum, veröffentlicht, veröffentlicht am, releasedatum, vö, vö datum,"
-        " veröffentlichungsdatum des albums, date, datum, original release date, original date, release year, year,"
-        " jahr, erscheinungsjahr, date de sortie, date de parution, fecha de lanzamiento, fecha de publicación,"
-        " data di uscita, data di pubblicazione, data de lançamento",
+        " veröffentlichungsdatum des albums, date, datum, original release date, original date, release year,"
+        " released year, year, jahr, erscheinungsjahr, date de sortie, date de parution, fecha de lanzamiento,"
+        " fecha de publicación, data di uscita, data di pubblicazione, data de lançamento",
         ("2026-10-15", "2026-10-15"),
     ),
     "duration_ms": Column(

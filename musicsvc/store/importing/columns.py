@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.store.importing import headings
+from musicsvc.store.importing import headings, joining
 from musicsvc.store.importing.cells.blanks import has_objects, is_blank
 from musicsvc.store.importing.cells.names import unmarked, without_controls
 from musicsvc.store.importing.cells.notations import Fit, Fitted, Parse, PartlyError, Sample, fault_of
@@ -154,6 +154,7 @@ class Columns:
         self.unread: dict[str, Unread] = {}  # by column
         self.of_export = False  # whether they are those of an export of this service
         self._sample: tuple[Sequence[str], Sequence[Record]] = (), ()  # the columns and the first rows
+        self._joined = joining.Joined()
         self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
         self._uses: dict[str, Use] = {}  # by column, likewise
@@ -189,18 +190,22 @@ class Columns:
             damage = failure
         rows = [each for each in first if each.fault is None and each.note is None]
         names = reader.columns or list(dict.fromkeys(name for each in rows for name in each.values))
-        self._sample = names, rows
+        self._joined = joining.find(names, rows, self.fields, self.mapped)
+        first, steps = [*self._joined.all(first)], self._joined.all(steps)
+        self._sample = names, [*self._joined.all(rows)]
         headings.require_tracks(names, self.mapped)
         # They are of tables in which others write the names.
         self.dividing.kept = NONE if reader.columns is None or headings.without_own_ids(names, ())[0] else kept
         self.guess(*self._sample)
         self._use(dict.fromkeys(names, True), ())
         self.dividing.require()
-        return _all(first, damage, steps)
+        at = next((each.column for each in self.guesses if each.field == "played_at"), None)
+        return joining.in_utc(_all(first, damage, steps), at, names, self.mapped)
 
     def unmapped(self) -> dict[str, str | None]:
         """Return the fields by column as they are guessed without pairs, or nothing if dates may be in either order."""
         other = Columns(self.fields, (), self._synonyms, self._date_format)
+        other._joined = self._joined
         with suppress(UnclearError):
             other.guess(*self._sample)
         return {each.column: each.field for each in other.guesses}
@@ -210,7 +215,7 @@ class Columns:
         found = {column: (field, MAPPED) for column, field in self.mapped.items()}
         missed: dict[str, Unread] = {}
         owned = {key for name in self.fields for key in headings.known(name, self._synonyms.get(name, ""))}
-        self.of_export, known = headings.without_own_ids(names, self.fields)
+        self.of_export, known = headings.without_own_ids(self._joined.left(names), self.fields)
         # A heading that is known as it stands, such as `ms_played`, is not taken for another without its unit.
         keys = {name: forms[:1] if {*forms[:1]} <= owned else forms for name in known if (forms := headings.keys(name))}
         spare = {name: NESTED for name in names if any(has_objects(row.values.get(name)) for row in rows)}  # reasons
@@ -240,7 +245,7 @@ class Columns:
         named = {each.column: each.field for each in guesses if each.field in lists}
         divided = self.dividing.decide(named, [row.values for row in rows])
         guesses = [each._replace(written=divided.get(each.column, each.written)) for each in guesses]
-        ids = self.dividing.ids
+        ids = self._joined.spare(found) | self.dividing.ids
         self.guesses = [each if each.field else each._replace(why=ids.get(each.column, each.why)) for each in guesses]
         self.unread = {column: each for column, each in missed.items() if column not in found}
         self._found = {each.column: each.field for each in guesses}
@@ -261,7 +266,8 @@ class Columns:
         ours = self._named.get(column) == name or column in self.mapped
         order = DATE_FORMATS[self._date_format] if self._date_format else None
         beside = [row.values for row in rows] if name == "played_at" else ()
-        about = Sample(cells, headings.unit(column), ours, order, headings.is_zoned(column, beside, self.mapped))
+        zoned = headings.is_zoned(self._joined.heading(column), beside, self.mapped)
+        about = Sample(cells, headings.unit(column), ours, order, zoned)
         fitted = field.fit(about) if field.fit else Fitted(field.parse)
         return fitted._replace(parse=lambda value: fitted.parse(unmarked(value))) if is_marked else fitted
 

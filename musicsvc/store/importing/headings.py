@@ -18,6 +18,15 @@ from musicsvc.store.importing.cells import durations
 from musicsvc.store.importing.files.records import FIGURE, LONGEST_HEADING
 from musicsvc.wording import cut
 
+# Columns of plays with the date, and with the time of day, that may stand side by side.
+DATES = "date, date played, play date, air date, broadcast date, start date, datum, sendedatum, fecha, data, dato"
+CLOCKS = (
+    "time, time played, play time, air time, broadcast time, start time, zeit, uhrzeit, sendezeit, hora, heure, ora"
+)
+# Of releases, likewise.
+YEARS = "year, release year, released year, jahr, erscheinungsjahr, año, ano, année, anno"
+MONTHS = "month, release month, released month, monat, mes, mese, mês, mois"
+DAYS = "day, release day, released day, tag, día, dia, giorno, jour"
 CATALOG = {name: column.headings for name, column in COLUMNS.items()}
 PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", "album", "isrc")} | {
     "external_id": "spotify track uri, track uri, spotify id, recording mbid, recording gid",
@@ -28,7 +37,7 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "played_at": (
         "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp,"
         " date played, playback start time, start time, started at, submission time, entry date, date,"
-        " airtime, air time, broadcast time, date time played, gespielt am, sendezeit, zeitpunkt, zeit, datum"
+        f" airtime, date time played, gespielt am, zeitpunkt, {CLOCKS}, datum"
     ),
     "listened_ms": (
         "ms played, seconds played, minutes played, duration played, listened, time listened, listening time,"
@@ -58,7 +67,6 @@ JOINTS = {"in", "the", "of"}
 SALES = {"quantity", "qty", "units", "unitssold", "streams", "earnings", "royalty", "royalties", "retailer", "store"}
 SALES |= {"menge", "anzahl", "erlos"}
 WHEN = {"date", "datum", "time"}
-LOGGED = ({"date", "time"}, {"datum", "zeit"}, {"datum", "uhrzeit"})  # side by side
 # Columns whose ids tell how many names the column for a field has.
 COUNTS = {
     "artist": "artist uris, artist ids, künstler uris",
@@ -202,5 +210,8 @@ def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, 
 def _are_events(columns: Collection[Sequence[str]]) -> bool:
     """Return True if the rows of a table are sales or plays, which have dates of their own. `columns`: their `keys`."""
     first = [each[0] if each else "" for each in columns]
-    is_logged = any({*pair} in LOGGED for pair in pairwise(first))
+    logged = {*known("", DATES)}, {*known("", CLOCKS)}
+    is_logged = any(
+        each in logged[0] and other in logged[1] for pair in pairwise(first) for each, other in (pair, pair[::-1])
+    )
     return is_logged or not SALES.isdisjoint(key for each in columns for key in each)

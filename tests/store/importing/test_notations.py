@@ -2,6 +2,8 @@
 
 import csv
 from collections.abc import Callable, Sequence
+from datetime import date
+from datetime import time as clock
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.cells.dates import UNCLEAR
 from musicsvc.store.importing.cells.names import unmarked
+from musicsvc.store.importing.cells.times import ZONED
+from musicsvc.store.importing.files.records import SAMPLE
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
@@ -99,6 +103,14 @@ COLUMNS = [
     ("Release Date", ["04/2021", "3 maggio 2021"], "release_date", ["2021-04-01", "2021-05-03"]),
     ("Release Date", ["3 mei 2021", "2021年4月3日"], "release_date", ["2021-05-03", "2021-04-03"]),
     ("release_date", ["1999-05-00", "1999-00-00", "0000-00-00"], "release_date", ["1999-05-01", "1999-01-01", None]),
+    (("Day", "Month", "Year"), [(21, 3, 2024), ("1", "April", "1999")], "release_date", ["2024-03-21", "1999-04-01"]),
+    (("released_year", "released_month", "released_day"), [(2024, 3, 21)], "release_date", ["2024-03-21"]),
+    (
+        ("Year", "Day", "Month"),
+        [(1999, "", ""), (2001, "", 5), (2002, 7, 6)],
+        "release_date",
+        ["1999-01-01", "2001-05-01", "2002-06-07"],
+    ),
     ("Key", ["Am", "F#m", "Bb maj", "C"], "key", ["A", "F#", "A#", "C"]),
     ("Key", ["Am", "F# Minor", "Bb maj", "C"], "scale", ["Minor", "Minor", "Major", None]),
     ("Initial Key", ["8A", "11B", "01A", "4d"], "key", ["A", "A", "G#", "A"]),
@@ -121,7 +133,12 @@ COLUMNS = [
 
 @pytest.mark.parametrize(("heading", "cells", "column", "found"), COLUMNS)
 def test_what_can_mean_one_thing_is_read(
-    store: Store, brought: Callable[..., ImportSummary], heading: str, cells: list[Any], column: str, found: list[Any]
+    store: Store,
+    brought: Callable[..., ImportSummary],
+    heading: str | tuple[str, ...],
+    cells: list[Any],
+    column: str,
+    found: list[Any],
 ) -> None:
     summary = brought(heading, *cells)
     assert (reasons(summary), summary.left_out, summary.unread) == ([], {}, [])
@@ -296,6 +313,59 @@ def test_times_below_a_zone_are_read_if_it_is_utc_or_if_they_say_so(
     else:
         with pytest.raises(Failure, match=r"'Played at \(.*\)' cannot be read: played_at is in another zone than UTC"):
             import_file(store, file, kind)
+
+
+NOON = ("31.01.2026", "12:00:00")
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "reason"),
+    [
+        (("Date", "Time"), [("2026-01-31", "12:00:00"), ("2026-01-31", "12:00")], ""),
+        (("Uhrzeit", "Datum"), [("12:00", "31.01.2026"), ("12:00", "31.1.26")], ""),
+        (("Air Date", "Air Time (UTC)"), [("1/31/2026", "12:00 PM"), ("01/31/2026", "12:00:00 PM")], ""),
+        (("Date", "Time", "UTC Offset"), [(*NOON, "+00:00"), (*NOON, "")], ""),
+        (("Date", "Time (CET)"), [NOON], "in another zone"),
+        (("Date", "Time"), [("2026-01-31", "3:45"), ("2026-01-31", "4:01")], "no date"),  # those may be lengths
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+def test_date_and_time_of_plays_may_stand_side_by_side(
+    store: Store, tmp_path: Path, form: str, columns: Sequence[str], rows: Table, reason: str
+) -> None:
+    cells = [(*columns, "Track", "Artist", "listener"), *((*row, f"T{at}", "Ann", "z") for at, row in enumerate(rows))]
+    file, kind = WRITERS[form](tmp_path / f"a.{form}", cells), Plays(ImportOptions(create_missing=True))
+    if reason:
+        with pytest.raises(Failure, match=f"'Time.*' cannot be read: .*{reason}"):
+            import_file(store, file, kind)
+    else:
+        summary = import_file(store, file, kind)
+        assert {each.why for each in summary.columns if each.column in {"Date", "Datum", "Air Date"}} == {
+            f"it is read with {next(each for each in columns if 'ime' in each or 'zeit' in each)}"
+        }
+        times = store.read(lambda: [each.played_at for each in Play.select()]).result()
+        assert times == [1_769_860_800_000_000] * len(rows)
+
+
+def test_times_of_a_workbook_are_joined_with_the_dates_beside_them(store: Store, tmp_path: Path) -> None:
+    noon = (date(2026, 1, 31), clock(12), "T", "Ann", "z")
+    file = write_workbook(tmp_path / "a.xlsx", [("Date", "Time", "Track", "Artist", "listener"), noon])
+    (guess,) = (
+        each
+        for each in import_file(store, file, Plays(ImportOptions(create_missing=True))).columns
+        if each.field == "played_at"
+    )
+    assert (guess.column, guess.written) == ("Time", "to the minute")
+
+
+def test_a_later_row_in_another_zone_is_refused(store: Store, tmp_path: Path) -> None:
+    noon = ("2026-01-31 12:00:00", "T", "Ann", "z")
+    more = [(*noon, "CET"), ("2026-01-31T12:00:00Z", *noon[1:], "CET")]
+    rows = [("Played at", "Track", "Artist", "listener", "tz"), *[(*noon, "UTC")] * SAMPLE, *more]
+    file = write_csv(tmp_path / "a.csv", rows)
+    assert reasons(import_file(store, file, Plays(ImportOptions(create_missing=True)))) == [
+        (SAMPLE + 2, f"played_at {ZONED}")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def fit(sample: Sample) -> Fitted:
     order, _ = dates.order_of(sample)
     parse, written = reader(order), dates.ORDERS.get(order or "")
     numbers = [*filter(None, (number_or_none(cell) for _, cell in sample.cells))]
-    if sample.zoned and any(map(_is_plain, sample.cells)):
+    if sample.zoned and any(is_plain(cell) for _, cell in sample.cells):
         return Fitted(partial(refuse, ZONED))
     if not sample.ours and 2 * len(numbers) > len(sample.cells) and median(numbers) < LONGEST:
         return Fitted(partial(refuse, LENGTHS))
@@ -176,9 +176,9 @@ def fit(sample: Sample) -> Fitted:
     return Fitted(lambda cell: None if (found := parse(cell)) is None else Minute(found), said)
 
 
-def _is_plain(cell: tuple[int, Any]) -> bool:
+def is_plain(cell: Any) -> bool:
     """Return True for a cell with a time that has neither an offset nor the name of a zone."""
-    _, colon, rest = str(cell[1]).upper().partition(":")
+    _, colon, rest = str(cell).upper().partition(":")
     return bool(colon) and {*"TZ+-"}.isdisjoint(rest)
 
 

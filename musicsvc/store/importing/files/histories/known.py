@@ -68,7 +68,7 @@ def _also_csv(document: History, values: Values) -> History:
 
 SPOTIFY = "a Spotify streaming history: it must be a JSON array"
 SPOTIFY_KEYS, ACCOUNT_KEYS = "master_metadata_track_name ms_played", "endTime msPlayed trackName"
-OWN_KEYS = "listener external_id client_id track_id isrc duration duration_ms listened_ms ms_played"
+OWN_KEYS = "date listener external_id client_id track_id isrc duration duration_ms listened_ms ms_played"
 LASTFM_KEYS = "#text artist track image"
 LASTFM = "an export of the recent tracks of Last.fm"
 FORMATS: dict[str, History] = {  # the first one that a file may be is its format
