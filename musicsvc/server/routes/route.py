@@ -368,9 +368,7 @@ class Router:
             path = path.replace("//", "/", 1)
         if not base or path in self._outside:
             return path
-        if path.startswith(f"{base}/"):
-            return path[len(base) :]
-        return "/" if path == base else ""
+        return path[len(base) :] if path.startswith(f"{base}/") else "/" if path == base else ""
 
     def match(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         """Return the route of a local path, and the values of its parameters. Raises NotFound or MethodNotAllowed."""
