@@ -9,7 +9,7 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 ATTRIBUTES = (
     *("_current_request", "_loop", "_max_msg_queue_size", "_messages", "_msg_queue_resume_size", "_request_count"),
-    *("_task_handler", "_waiter"),
+    *("_task_handler", "_upgraded", "_waiter"),
 )
 METHODS = ("connection_made", "data_received", "pause_writing", "resume_writing", "eof_received", "connection_lost")
 

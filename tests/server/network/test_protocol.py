@@ -88,6 +88,22 @@ async def test_requests_sent_in_one_go_are_answered_in_order(member: Client) -> 
         assert statuses == [200, 200, 201, 404]
 
 
+@pytest.mark.parametrize("protocol", ["h2c", "websocket"])
+async def test_what_follows_the_offer_of_another_protocol_is_answered_or_the_connection_is_closed(
+    member: Client, protocol: str
+) -> None:
+    offer = request("GET", ALBUMS, "Connection: Upgrade", f"Upgrade: {protocol}")
+    async with connected(member.root) as wire:
+        await wire.send(offer)  # as clients do that know HTTP/2 too
+        assert "Connection" not in (await wire.answer()).headers  # is kept
+        await wire.send(offer + request("GET", ARTISTS))
+        first = await wire.answer()
+        if protocol == "websocket":
+            assert (await wire.answer()).json.keys() == {"status", "artists"}
+        else:
+            assert (first.status, first.headers["Connection"], await wire.rest()) == (200, "close", b"")
+
+
 async def test_a_client_that_stops_sending_still_gets_its_answers(member: Client) -> None:
     for count in (1, 2, 20):
         async with connected(member.root) as wire:
