@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 from aiohttp.web import BaseRequest
 
@@ -239,7 +240,8 @@ def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | No
     Export endpoints take their fields from the body, so fields in the query string are errors there, not ignored.
     """
     if route.query is not None:
-        return check_query(route.query, request.query.items(), now=now)
+        sent = parse_qsl(request.rel_url.raw_query_string, keep_blank_values=True, errors="surrogateescape")
+        return check_query(route.query, sent, now=now)
     if route.body is None or route.limit is not RateLimit.EXPORTS or route.family is not Family.INSIGHTS:
         return None, {}
     fields = {field.alias or name: MISPLACED for name, field in route.body.model_fields.items()}

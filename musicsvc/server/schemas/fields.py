@@ -26,6 +26,7 @@ Ids = TypeVar("Ids", bound=Collection[int])
 MAX_ID = 2**53 - 1
 MAX_PAGE = 2**31 - 1
 LONGEST_RESOURCE = 128
+NO_NUL = "Must not contain NUL characters."
 DIGITS = re.compile(r"0|[1-9][0-9]*+")
 DIGITS_KEPT = 400  # of an integer, because longer ones exceed every limit anyway
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -41,7 +42,7 @@ def parse_id(text: str) -> int | None:
 def no_nul(value: str) -> str:
     """Return the text. Raises ValueError if it has NUL characters."""
     if "\x00" in value:
-        raise ValueError("Must not contain NUL characters.")
+        raise ValueError(NO_NUL)
     return value
 
 

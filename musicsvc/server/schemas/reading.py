@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from musicsvc.errors import Malformed
-from musicsvc.server.schemas.fields import DIGITS_KEPT, MAX_ID, Body, Input, Query
+from musicsvc.server.schemas.fields import DIGITS_KEPT, MAX_ID, NO_NUL, Body, Input, Query
 
 M = TypeVar("M", bound=Input)
 Q = TypeVar("Q", bound=Query)
@@ -19,6 +19,7 @@ SURROGATE = re.compile(r"[\ud800-\udfff]")
 REQUIRED = "This field is required."
 EMPTY = "Must not be empty."
 NOT_VALID = "Is not valid."
+NOT_UTF8 = "Must be UTF-8, percent-encoded."
 NOT_JSON = "The body is not valid JSON in UTF-8."
 MAX_NAME = 100  # characters of a key shown in an error
 MAX_VALUES = 20_000
@@ -121,7 +122,10 @@ def _validate(schema: type[M], value: Any, context: Mapping[str, Any]) -> tuple[
 
 
 def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) -> tuple[Q | None, Errors]:
-    """Validate query parameters at `now`. Return (model, no errors), or None and a message for each wrong parameter."""
+    """Validate query parameters at `now`. Return (model, no errors), or None and a message for each wrong parameter.
+
+    `pairs`: names and values, with surrogates in place of bytes that are not UTF-8.
+    """
     values: dict[str, str] = {}
     errors: Errors = {}
     names = {field.alias or name for name, field in schema.model_fields.items()}
@@ -139,7 +143,9 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) 
             errors[name] = "Must be given only once." if name == first else f"Must not be given together with {first}."
             continue  # the first value is checked, under the name that it was sent with
         values[known] = value
-    result, faults = check(schema, values, {"now": now})
+    unreadable = [name for name, value in values.items() if SURROGATE.search(value)]
+    result, faults = check(schema, {**values, **dict.fromkeys(unreadable, "")}, {"now": now})
+    faults |= dict.fromkeys(unreadable, NOT_UTF8)
     errors |= {sent.get(name, name): fault for name, fault in faults.items()}
     return (None if errors else result), errors
 
@@ -240,6 +246,8 @@ def parse_body(schema: type[Body], raw: bytes | bytearray, context: Mapping[str,
         return ParsedBody(None, None, _errors_of_oversized(schema, first, context), None)
     sent = (schema.read or parse_json)(text) if raw else _empty(schema)
     model, errors = check(schema, sent, context)
+    if schema.read is None and NO_NUL not in errors.values() and b"\\u0000" in raw.replace(b"\\\\", b""):
+        model, errors = None, {"body": NO_NUL} | errors  # in a key, or in a field that the schema does not have
     return ParsedBody(sent, model, errors, schema.get_resource(sent, errors))
 
 

@@ -85,6 +85,11 @@ async def test_every_fault_is_told_at_once(member: Client) -> None:
     assert {"name", "artists.0", "duration"} <= refused.json["errors"].keys()
     both = await member.get("albums?page=0&page_size=3", headers=STRICT)
     assert both.json["errors"] == {"page_size": QUERY, "page": "Must be at least 1."}
+    both = await member.get("tracks?q=%ff&external_id=a%ed%a0%80&page=0")
+    no_utf8 = dict.fromkeys(("q", "external_id"), "Must be UTF-8, percent-encoded.")
+    assert both.json["errors"] == {"page": "Must be at least 1."} | no_utf8
+    both = await member.post("artists", {"name": "", "bio": "a\0b"})
+    assert both.json["errors"] == {"name": "This field is required.", "body": "Must not contain NUL characters."}
     missing = await member.get("albums/999999?x=1", headers=STRICT)
     assert said(missing) == (404, None, APPLIED)
 
