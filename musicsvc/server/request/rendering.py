@@ -39,6 +39,7 @@ HEADERS = {
 ERRORS_CAPACITY = 1024 * 1024  # bytes of error pages that are kept, as refusals must be cheap
 IMPOSSIBLE = dict.fromkeys((405, 409), "Not possible")
 TITLES = {403: "Not allowed", 404: "Page not found", 429: "Too many requests", **IMPOSSIBLE}
+GONE = "No longer there"  # what a form is about
 PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
 # The navigation.
 LINKS = (
@@ -86,7 +87,8 @@ class Renderer:
         request, call, status = exchange.request, exchange.call, errors.status_of(failure)
         browser = exchange.browser or await self._browser(exchange, failure)
         faults = failure.errors if isinstance(failure, Invalid) else {}
-        title = TITLES.get(status, "Something is wrong")
+        gone = isinstance(failure, NotFound) and call.route is not None and request.method not in SAFE
+        title = GONE if gone else TITLES.get(status, "Something is wrong")
         without_query = exchange.path if faults and request.method in SAFE else None
         back = without_query or self._origin(exchange, browser, failure)
         values = {"title": title, "message": failure.message, "errors": faults, "back": back}

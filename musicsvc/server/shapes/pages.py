@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 SHOWN = 50  # rows of a page
+SCOPES = {"read-write": "Read and write", "read": "Read only", "listen": "Listens only"}  # of tokens
 WANTED = SHOWN + 1  # rows to ask the store for: one more tells that there are older ones
 
 

@@ -199,7 +199,7 @@ def _links(ids: Sequence[int]) -> Any:
 def get_own(link_id: int, *, actor: SessionIdentity) -> ReportLink:
     """Return a link of the account. Raises NotFound if the account has no such link."""
     own = ReportLink.get_or_none(ReportLink.id == link_id, ReportLink.user == actor.user_id)
-    found: ReportLink = existing(own, "There is no such share link.")
+    found: ReportLink = existing(own, "This share link has ended already, or is not yours.")
     return found
 
 

@@ -97,11 +97,15 @@ async def test_an_account_becomes_administrator_and_reporter_and_loses_this_righ
     assert f'action="{path}/grant-plays"' not in shown
     await office.act(f"{path}/end-admin")
     assert not user(office, ben).admin
+    assert "Revoke API access and reports of others' plays" in text(await office.browser.get(path))
+    await office.act(f"{path}/revoke-access")
+    assert "has no API access any more, and cannot report plays of others." in await office.page(path)
+    assert not user(office, ben).reports_plays
     own = f"/admin/accounts/{office.admin}"
     assert f'action="{own}/end-admin"' not in await office.page(own)
     refused = text(await office.act(f"{own}/end-admin", 409))
     assert "You cannot end your own right. Another administrator can." in refused
-    kinds = ["admin.granted", "access.granted", "admin.revoked"]
+    kinds = ["admin.granted", "access.granted", "admin.revoked", "access.revoked"]
     assert [kind for kind, account, *_ in office.events() if account == ben] == kinds
 
 

@@ -204,14 +204,14 @@ async def test_tokens_are_listed_with_their_state_and_can_be_revoked_or_reinstat
         "State: [good] valid",
         f"Account: {world.owner}",
         f"Ends in: {world.ends[0]}",
-        "Scope: read",
+        "Scope: Read only",
         f"Created: {at(2)}",
         f"Last used: {at(8)}",
         "Expires: 30 May 2026, 12:02 UTC",
     ]
     explained = [f"/admin/abuse/{world.tokens[at]}" for at in (0, 1)]
     await shows(world, laptop, valid, account, explained[0], "/admin/activity", f"{laptop}/revoke")
-    revoked = ["State: [bad] revoked", f"Revoked: {at(6)}: abuse: probed", "Scope: read-write", "Last used: –"]
+    revoked = ["State: [bad] revoked", f"Revoked: {at(6)}: abuse: probed", "Scope: Read and write", "Last used: –"]
     await shows(world, phone, revoked, account, f"{phone}/reinstate", explained[1], "/admin/activity")
 
 

@@ -89,7 +89,9 @@ async def test_an_error_of_a_form_leads_back_to_the_page_that_sent_it(office: Of
         answer = await office.browser.post(gone, Referer=referer)
         page = HtmlPage(answer.body)
         assert (answer.status, "Go back" in page.text) == (404, bool(back)), referer
+        assert "No longer there This share link has ended already" in page.text
         assert set(back) <= set(page.links())
+    assert "Page not found" in text(await office.browser.post("/settings/nothing"))
     lost = await office.browser.get("/admin/accounts/999999", Referer=f"{root}/admin/accounts/999999/edit")
     assert (lost.status, "Go back" in text(lost)) == (404, False)  # to a page of the same, or of its form
 

@@ -167,9 +167,10 @@ def assign_artists(subject: User, body: AssignForm, caller: SessionIdentity, now
 
 
 def revoke(subject: User, caller: SessionIdentity, now: int) -> Redirect:
-    """Revoke an account's API access."""
+    """Revoke an account's API access, and its right to report others' plays."""
+    also = ", and cannot report plays of others" if subject.reports_plays else ""
     api_access.revoke(subject, now=now, actor=Administrator(caller.user_id))
-    return _back(subject, f"{subject.email} has no API access any more.")
+    return _back(subject, f"{subject.email} has no API access any more{also}.")
 
 
 def withdraw_plays(subject: User, body: WithdrawalForm, caller: SessionIdentity, now: int) -> View | Redirect:

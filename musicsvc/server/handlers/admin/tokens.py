@@ -29,7 +29,13 @@ def search(query: SearchQuery, activity_log: Log, settings: Settings, now: int) 
 def show(subject: Token, now: int) -> View:
     """Show a token, with the forms to revoke and to reinstate it."""
     deleted = subject.revoked_reason == tokens.DELETED
-    return View("admin/token.html", {"token": subject, "state": tokens.state(subject, now), "deleted": deleted})
+    values = {
+        "token": subject,
+        "state": tokens.state(subject, now),
+        "deleted": deleted,
+        "scope": pages.SCOPES[subject.scope],
+    }
+    return View("admin/token.html", values)
 
 
 def revoke(subject: Token, body: ReasonForm, caller: SessionIdentity, now: int) -> Redirect:

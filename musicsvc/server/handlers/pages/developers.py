@@ -10,7 +10,7 @@ from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.schemas.pages.accounts import RegenerateForm, TokenForm
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.server.shapes.pages import Redirect, View
+from musicsvc.server.shapes.pages import SCOPES, Redirect, View
 from musicsvc.store.accounts import sign_in, tokens, users
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.accounts.tokens import State
@@ -28,7 +28,6 @@ COUNTED = 7 * DAY
 Notice = Literal["day", "week", "fortnight"]
 WARNINGS: tuple[tuple[int, Notice], ...] = ((DAY, "day"), (7 * DAY, "week"), (14 * DAY, "fortnight"))
 UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"))
-SCOPES = {"read-write": "Read and write", "read": "Read only", "listen": "Player"}
 
 
 @dataclass(frozen=True, slots=True)
