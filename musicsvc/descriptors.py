@@ -1,8 +1,8 @@
-"""Files and folders by their descriptors: opened for a `with` block, and synced to disk."""
+"""Files and folders by their descriptors: created, opened for a `with` block, and synced to disk."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -14,6 +14,21 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def create(path: Path, like: Path | None = None) -> int:
+    """Create a file that only its owner can use, and open it. `like`: as of `hand_over`. Raises FileExistsError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    hand_over(descriptor, path.parent, like or path.parent)
+    return descriptor
+
+
+def hand_over(descriptor: int, parent: Path, like: Path) -> None:
+    """Give what root has created in `parent` to the owner of this folder, if the file `like` belongs to them, too."""
+    owner = parent.stat()
+    if os.geteuid() == 0 and like.stat().st_uid == owner.st_uid:
+        with suppress(OSError):  # root of a container, or on a network file system
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def sync(path: Path) -> None:

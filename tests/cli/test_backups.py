@@ -1,6 +1,7 @@
 """`musicsvc db backup`, `musicsvc db restore`, and the backup before an upgrade."""
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -36,6 +37,7 @@ from tests.support.command import run_in_process
 from tests.support.program import Program
 
 sqlite = pytest.mark.only_on("sqlite")
+UID = 12345  # the user of the service
 EMAIL = "ann@label.test"
 
 
@@ -101,6 +103,31 @@ def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Pat
     kept = re.search(r"^The replaced database is kept as (.+)$", said, re.MULTILINE)
     assert kept
     assert len(_emails(Path(kept[1]))) == 2
+
+
+@sqlite
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_what_root_backs_up_and_restores_belongs_to_the_user_of_the_service(
+    run: Run, file: Path, tmp_path: Path, elsewhere: bool
+) -> None:
+    backup = tmp_path / "mine.db"
+    assert run("db", "backup", str(backup)).returncode == 0
+    for each in (file.parent, *file.parent.iterdir()):
+        os.chown(each, UID, UID)
+    for lock in file.parent.glob(f"{file.name}.*"):  # as on a new machine
+        lock.unlink()
+    if elsewhere:
+        os.chown(tmp_path, UID + 1, UID + 1)
+    assert run("db", "backup", *[str(tmp_path / "other.db")] * elsewhere).returncode == 0
+    assert run("db", "restore", str(backup), "--yes").returncode == 0
+    found = [*file.parent.rglob("*")]
+    assert {(each.stat().st_uid, each.stat().st_gid) for each in found} == {(UID, UID)}
+    assert (
+        len({"backups", file.name, f"{file.name}.in-use", f"{file.name}.migrating"} & {each.name for each in found})
+        == 4 - elsewhere
+    )
+    assert not elsewhere or (tmp_path / "other.db").stat().st_uid == 0
 
 
 @sqlite

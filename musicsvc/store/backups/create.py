@@ -52,7 +52,7 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
 
     The database stays writable. The caller must hold the database's shared lock (`file_locks.use`).
     """
-    with backup_folder.draft(target) as draft:
+    with backup_folder.draft(target, path) as draft:
         found = copy(path, draft, on_progress)
         size = draft.path.stat().st_size
         draft.place()

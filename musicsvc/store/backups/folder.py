@@ -135,8 +135,8 @@ class Draft:
 
 
 @contextmanager
-def draft(target: Path) -> Iterator[Draft]:
-    """Create an empty file for a backup. After the `with` block, delete it unless it was renamed to `target`.
+def draft(target: Path, database: Path | None = None) -> Iterator[Draft]:
+    """Create an empty file for a backup of `database`. Delete it after the block unless it was renamed to `target`.
 
     Raises `Failure` if the target exists, another backup to it is in progress, or the folder cannot be written.
     """
@@ -145,7 +145,7 @@ def draft(target: Path) -> Iterator[Draft]:
     path = target.with_name(f".{target.name}{PARTIAL}")
     try:
         _remove_leftovers(target.parent, path.name)
-        descriptor = _create_locked(path)
+        descriptor = _create_locked(path, database)
     except FileNotFoundError:
         raise Failure(f"There is no folder {target.parent}. Create it, or name another one.") from None
     except FileExistsError:
@@ -170,7 +170,10 @@ def _remove_leftovers(folder: Path, *names: str) -> None:
 def prepare(folder: Path) -> None:
     """Create the folder if it is missing. Raises Failure."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with descriptors.opened(folder, os.O_RDONLY | os.O_NOFOLLOW) as created:
+                descriptors.hand_over(created, folder.parent, folder.parent)
     except OSError as error:
         fault = error.strerror
         if isinstance(error, FileExistsError):
@@ -206,10 +209,10 @@ def _if_unlocked(file: Path, act: Callable[[Path], object]) -> None:
             act(file)
 
 
-def _create_locked(path: Path) -> int:
+def _create_locked(path: Path, like: Path | None) -> int:
     """Create and lock a file, and return its descriptor. Raises FileExistsError if another backup uses the file."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = descriptors.create(path, like)
         with suppress(OSError):  # a file system without locks, where leftovers are not removed
             file_locks.acquire(descriptor)
         if sqlite_files.identity(path) is not None:

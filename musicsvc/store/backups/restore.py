@@ -170,7 +170,7 @@ def _copy(source: Path, target: Path, on_progress: OnProgress | None) -> None:
     size, done = source.stat().st_size, 0
     with (
         source.open("rb") as read,
-        open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written,  # noqa: PTH123 - sets the mode
+        open(descriptors.create(target), "wb") as written,  # noqa: PTH123 - sets mode and owner
     ):
         while chunk := read.read(CHUNK):
             written.write(chunk)

@@ -150,13 +150,20 @@ def in_use(path: Path) -> str:
 def one_at_a_time(path: Path) -> Iterator[None]:
     """Let one process at a time migrate or restore the database. Other processes wait until the `with` block ends."""
     path = Path(os.path.realpath(path))
-    with descriptors.opened(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR) as descriptor:
+    place = path.with_name(path.name + ".migrating")
+    with suppress(FileExistsError):
+        os.close(descriptors.create(place))
+    with descriptors.opened(place, os.O_RDWR) as descriptor:
         acquire(descriptor)
         yield
 
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        return os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        with suppress(FileExistsError):  # another process was first
+            return descriptors.create(path)
     except OSError:
-        return os.open(path, os.O_RDONLY)  # enough to lock it
+        pass
+    return os.open(path, os.O_RDONLY)  # enough to lock it
