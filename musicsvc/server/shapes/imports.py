@@ -38,6 +38,7 @@ OPTIONS: dict[str, Any] = {
     "divide": [],
     "listener": None,
     "create_missing": False,
+    "public": False,
     "strict": False,
 }
 # The report of a file that was not read yet (store/importing/tasks/work.py).

@@ -459,9 +459,10 @@ async def test_a_file_with_one_playlist_comes_in_under_the_name_that_is_chosen(d
         assert 'type="text" autocomplete="off" value="Evening mix"' in shown
         assert "this import does not read them" in shown
         assert 'value="duration_ms"' not in shown
-        columns = {"column-0": "track", "column-1": "artist", "playlist": "Evening", "strict": ""}
+        columns = {"column-0": "track", "column-1": "artist", "playlist": "Evening", "strict": "", "public": "on"}
         await developer.browser.post(f"{path}/columns", columns)
         shown = await ready(developer, path)
+        assert 'name="public" checked> Make new playlists public' in shown
         assert 'value="Evening"' in shown
         assert "or divide its artists: " in shown
         shown = await imported(developer, path)
@@ -471,7 +472,7 @@ async def test_a_file_with_one_playlist_comes_in_under_the_name_that_is_chosen(d
     entries = PlaylistTrack.select(Playlist.name, Playlist.public, Track.name).join(Track).switch(PlaylistTrack)
     query = entries.join(Playlist).where(Playlist.owner == developer.id).order_by(PlaylistTrack.id).tuples()
     kept = developer.shared.store.read(lambda: [*query]).result()
-    assert kept == [("Evening", False, "Bolero"), ("Evening", False, "Air")]
+    assert kept == [("Evening", True, "Bolero"), ("Evening", True, "Air")]
 
 
 @on_shared_loop

@@ -33,6 +33,7 @@ class ColumnsForm(Form):
     playlist: Annotated[str | None, NameText(1, LONGEST)] = None
     listener: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     create_missing: Checkbox = False
+    public: Checkbox = False
     strict: Checkbox = False
 
     def choice(self, number: int) -> str:
