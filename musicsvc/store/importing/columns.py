@@ -265,9 +265,9 @@ class Columns:
             cells = [(line, unmarked(value)) for line, value in cells]
         ours = self._named.get(column) == name or column in self.mapped
         order = DATE_FORMATS[self._date_format] if self._date_format else None
-        beside = [row.values for row in rows] if name == "played_at" else ()
+        beside = [row.values for row in rows] if name in {"played_at", "track_number"} else ()
         zoned = headings.is_zoned(self._joined.heading(column), beside, self.mapped)
-        about = Sample(cells, headings.unit(column), ours, order, zoned)
+        about = Sample(cells, headings.unit(column), ours, order, zoned, headings.is_listed(column, beside))
         fitted = field.fit(about) if field.fit else Fitted(field.parse)
         return fitted._replace(parse=lambda value: fitted.parse(unmarked(value))) if is_marked else fitted
 

@@ -139,6 +139,15 @@ def is_zoned(heading: str, rows: Sequence[Mapping[str, object]], ignored: Collec
     return not zones <= UTC
 
 
+def is_listed(heading: str, rows: Sequence[Mapping[str, object]]) -> bool:
+    """Return True if a heading such as `#` does not say whose number it is, and the rows are of several albums."""
+    if PLACES.isdisjoint(keys(heading)):
+        return False
+    forms = {*known("album", CATALOG["album"])}
+    albums = [name for name in {name for row in rows for name in row} if not forms.isdisjoint(keys(name))]
+    return any(len({str(row.get(name) or "") for row in rows} - {""}) > 1 for name in albums)
+
+
 def key(heading: str) -> str:
     """Return what a heading has in common with others that mean the same, whatever their case and separators."""
     return "".join(words(heading))

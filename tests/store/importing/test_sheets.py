@@ -372,13 +372,18 @@ def test_the_place_in_a_playlist_or_a_chart_is_no_number_of_a_track(
 
 
 @pytest.mark.parametrize(
-    ("rows", "heading", "is_place"), [(100, "#", False), (99, "#", True), (100, "track_number", True)]
+    ("rows", "heading", "albums", "is_place"),
+    [
+        *((100, "#", 0, False), (99, "#", 0, True), (100, "track_number", 0, True)),
+        *((3, "#", 3, False), (3, "No.", 2, False), (3, "#", 1, True), (3, "Track #", 3, True)),
+    ],
 )
-def test_a_column_that_counts_more_rows_than_a_disc_has_tracks_is_no_place_on_it(
-    store: Store, tmp_path: Path, rows: int, heading: str, *, is_place: bool
+def test_a_column_that_counts_rows_of_several_albums_or_too_many_is_no_place_on_a_disc(
+    store: Store, tmp_path: Path, rows: int, heading: str, albums: int, *, is_place: bool
 ) -> None:
     file = tmp_path / "collection.csv"
-    file.write_text(f"{heading},Title,Artist\n" + "".join(f"{at},Rag {at},Ann\n" for at in range(1, rows + 1)))
+    cells = [f"{at},Rag {at},Ann,{at % albums if albums else ''}\n" for at in range(1, rows + 1)]
+    file.write_text(f"{heading},Title,Artist,Album\n" + "".join(cells))
     done = import_file(store, file, Catalog(ImportOptions()))
     assert (newest(store)["track_number"], len(done.unread)) == ((rows, 0) if is_place else (None, 1))
 

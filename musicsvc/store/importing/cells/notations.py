@@ -32,7 +32,7 @@ class Sample(NamedTuple):
 
     `ours`: it is named after the field, or was mapped to it. `unit`: the milliseconds of the unit that its heading
     names, or 0. `order`: of days and months, as the user says. `zoned`: the heading, or a column beside, names a zone
-    other than UTC.
+    other than UTC. `listed`: its heading may be that of places in a list, whose rows are of several albums.
     """
 
     cells: Sequence[tuple[int, Any]]
@@ -40,6 +40,7 @@ class Sample(NamedTuple):
     ours: bool = False
     order: str | None = None
     zoned: bool = False
+    listed: bool = False
 
 
 class Fitted(NamedTuple):

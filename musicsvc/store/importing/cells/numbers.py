@@ -85,9 +85,9 @@ def place(value: Any, lowest: int, highest: int) -> int | None:
 
 
 def fit_places(parse: Parse, sample: Sample) -> Fitted:
-    """Refuse a column that counts more rows than a disc has tracks. It tells their place in the file."""
+    """Refuse a column that counts rows of several albums, or more than a disc has tracks: their places in the file."""
     numbers = [number_or_none(value) for _, value in sample.cells]
-    counts_rows = len(numbers) > MOST_ON_DISC and numbers == [*range(1, len(numbers) + 1)]
+    counts_rows = len(numbers) > (1 if sample.listed else MOST_ON_DISC) and numbers == [*range(1, len(numbers) + 1)]
     return Fitted(partial(refuse, COUNTS_ROWS) if counts_rows and not sample.ours else parse)
 
 
