@@ -119,5 +119,5 @@ def _people(conversation_ids: Sequence[int]) -> Any:
 
 @compiled
 def _newest_messages(conversation_ids: Sequence[int]) -> Any:
-    newest = Message.select(fn.MAX(Message.id)).where(Message.conversation.in_(conversation_ids))
-    return _messages().where(Message.id.in_(newest.group_by(Message.conversation)))
+    newest = Message.select(fn.MAX(Message.id)).where(Message.conversation == Conversation.id)  # one search for each
+    return _messages().where(Message.id.in_(Conversation.select(newest).where(Conversation.id.in_(conversation_ids))))
