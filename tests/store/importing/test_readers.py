@@ -263,13 +263,26 @@ OTHERS = {
     b"RIFF....WAVEfmt ": "a music file (WAV), which cannot be imported. Import a table of the tracks instead.",
     b"SQLite format 3\0": "an SQLite database, which cannot be imported. Export its tables as CSV and import those.",
     zipped(word_documentXxml="x"): f"a Word document, which cannot be imported. {SAVE}",
-    zipped(Index_DocumentXiwa="x"): f"a document of Numbers, Pages or Keynote, which cannot be imported. {SAVE}",
+    zipped(Index_DocumentXiwa="x"): "a document of Numbers, Pages or Keynote, which cannot be imported."
+    " In Numbers, choose File, Export To, CSV, and import that.",
     zipped(mimetype=OPEN_DOCUMENT): f"an OpenDocument file, which cannot be imported. {SAVE}",
     zipped(songsXcsv="a,b"): f"a zip archive, which cannot be imported. {UNPACK}",
     zipped(): f"a zip archive, which cannot be imported. {UNPACK}",
     "\ufeff\n<!DOCTYPE html><html>".encode(): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
     "<table><tr>".encode("utf-16"): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
     b'<?xml version="1.0"?><Workbook>': f"an XML document, which cannot be imported. {SAVE}",
+    b'<?xml version="1.0"?>\n<DJ_PLAYLISTS Version="1.0.0">': "a library of rekordbox (XML), which cannot be imported."
+    " Export its playlists as text (*.txt).",
+    b'<?xml version="1.0"?>\n<NML VERSION="19">': "a collection of Traktor (NML), which cannot be imported."
+    " In Traktor, save each playlist as a web page. Open it in a spreadsheet program, and save the table as CSV.",
+    b'<?xml version="1.0"?><!DOCTYPE plist><plist version="1.0">': "a library of Apple Music or iTunes, or another"
+    " property list (XML), which cannot be imported."
+    " Choose File, Library, Export Playlist, and text as the format, and import that.",
+    b'<playlist version="1" xmlns="http://xspf.org/ns/0/">': f"a playlist in XSPF, which cannot be imported. {LIST}",
+    b'{\n "playlist": {"title": "M", "track": [{"title": "Rag"}]}}': "a playlist in JSPF, which cannot be imported."
+    " Save its list track as a JSON array, in which creator is called artist.",
+    b'PERFORMER "Ann"\r\nFILE "a.wav" WAVE\r\n  TRACK 01 AUDIO': "a cue sheet, which cannot be imported."
+    " Write artists and titles into a table, and import that.",
     b"#EXTM3U\n#EXTINF:225,Ann - Rag\na.mp3\n": f"a playlist of files (M3U or PLS), which cannot be imported. {LIST}",
     gzip.compress(b"%PDF-1.7"): "a PDF document, compressed with gzip, which cannot be imported."
     " Unpack it first: gunzip FILE",
@@ -290,7 +303,8 @@ def test_a_file_of_another_kind_says_what_it_is_and_what_to_do(written: Written,
                 assert failed.value.message == f"{file} is {OTHERS[content].replace('FILE', name)}"
 
 
-def test_a_playlist_of_files_is_known_by_its_name(written: Written) -> None:
+def test_files_that_may_lack_a_beginning_are_known_by_their_names(written: Written) -> None:
+    assert failure(written('{"doc_id": "1"}', "a.gsheet")).endswith("choose File, Download, CSV, and import that.")
     assert failure(written("Ann/Rag.mp3\n", "a.M3U8")).endswith(f"(M3U or PLS), which cannot be imported. {LIST}")
 
 

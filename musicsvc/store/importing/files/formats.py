@@ -21,6 +21,10 @@ SHEET = "Open it in the program that made it, and save the table as CSV or as an
 TAKEOUT = "If it is a history of YouTube Music, choose JSON as its format in Google Takeout, and import that."
 TABLE = "Import a table of the tracks instead."
 UNPACK = "Unpack it and import the files in it."
+NUMBERS = "In Numbers, choose File, Export To, CSV, and import that."
+PAGES = "In Traktor, save each playlist as a web page. Open it in a spreadsheet program, and save the table as CSV."
+LIBRARY = "Choose File, Library, Export Playlist, and text as the format, and import that."
+LISTED = "Export the playlist as CSV or as text, and import that."
 
 
 class Kind(NamedTuple):
@@ -62,7 +66,7 @@ MEMBERS = {  # of zip files: one that only this kind has
     "xl/workbook.bin": WORKBOOK,
     "word/document.xml": Kind("a Word document", SHEET),
     "ppt/presentation.xml": Kind("a presentation", SHEET),
-    "Index/Document.iwa": Kind("a document of Numbers, Pages or Keynote", SHEET),
+    "Index/Document.iwa": Kind("a document of Numbers, Pages or Keynote", NUMBERS),
 }
 STREAMS = (  # of OLE files, as they are named in their directory
     ("Workbook", OLD_WORKBOOK),
@@ -71,16 +75,31 @@ STREAMS = (  # of OLE files, as they are named in their directory
     ("WordDocument", Kind("a Word document", SHEET)),
 )
 M3U = "#extm3u"  # which some of these files lack
+GOOGLE = '{"doc_id":'
+BY_NAME = {".m3u": M3U, ".m3u8": M3U, ".gsheet": GOOGLE}  # the beginnings of files that may lack it
+CUES = ("rem", "performer", "title", "file", "catalog", "songwriter", "cdtextfile")
+# How files of text begin, and what follows soon, both without blanks and capitals. The first one that fits counts.
 MARKUP = (
+    (("<",), "<dj_playlists", Kind("a library of rekordbox (XML)", "Export its playlists as text (*.txt).")),
+    (("<",), "<nmlversion", Kind("a collection of Traktor (NML)", PAGES)),
+    (("<",), "<plist", Kind("a library of Apple Music or iTunes, or another property list (XML)", LIBRARY)),
+    (("<",), "xspf.org/ns/", Kind("a playlist in XSPF", LISTED)),
+    (("<",), "<smil>", Kind("a playlist of files (WPL)", LISTED)),
+    (("<",), "newreleasemessage", Kind("a release in DDEX (ERN)", "Export the release as CSV from where it was made.")),
     (
-        ("<!doctype html", "<html", "<head", "<body", "<table", "<meta"),
+        ('{"playlist":{',),
+        '"track":[',
+        Kind("a playlist in JSPF", "Save its list track as a JSON array, in which creator is called artist."),
+    ),
+    (CUES, "track01audio", Kind("a cue sheet", "Write artists and titles into a table, and import that.")),
+    ((GOOGLE,), "", Kind("a link to a Google sheet", "Open it, choose File, Download, CSV, and import that.")),
+    (
+        ("<!doctypehtml", "<html", "<head", "<body", "<table", "<meta"),
+        "",
         Kind("a web page (HTML), whatever its name", SHEET),
     ),
-    (("<?xml", "<workbook"), Kind("an XML document", SHEET)),
-    (
-        (M3U, "[playlist]"),
-        Kind("a playlist of files (M3U or PLS)", "Export the playlist as CSV or as text, and import that."),
-    ),
+    (("<?xml", "<workbook"), "", Kind("an XML document", SHEET)),
+    ((M3U, "[playlist]"), "", Kind("a playlist of files (M3U or PLS)", LISTED)),
 )
 
 
@@ -134,8 +153,8 @@ def _by_bytes(path: Path, head: bytes, limits: Limits, *, packed: bool) -> Kind 
     for pattern, kind in BYTES:
         if re.match(pattern, head, re.DOTALL):
             return kind
-    start = M3U if path.suffix.lower() in {".m3u", ".m3u8"} else decoded(head).lstrip().lower()
-    return next((kind for beginnings, kind in MARKUP if start.startswith(beginnings)), None)
+    start = BY_NAME.get(path.suffix.lower()) or "".join(decoded(head).lower().split())
+    return next((kind for begins, mark, kind in MARKUP if start.startswith(begins) and mark in start), None)
 
 
 def decoded(head: bytes) -> str:
