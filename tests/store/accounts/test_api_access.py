@@ -11,6 +11,7 @@ from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AccessRequest
+from tests.support.postgres_locks import require_wait
 
 EMAIL = "ada@example.test"
 
@@ -107,3 +108,14 @@ def test_requests_are_pending_or_decided_newest_first(store: Store) -> None:
     assert store.read(lambda: api_access.get(6).state).result() == "approved"
     with pytest.raises(NotFound, match="no access request 8"):
         store.read(lambda: api_access.get(8)).result()
+
+
+@pytest.mark.only_on("postgres")
+def test_a_grant_takes_no_right_that_is_granted_at_the_same_time(store: Store) -> None:
+    store.write(lambda: users.create(EMAIL, now=1)).result()
+
+    def grant(*, plays: bool) -> None:
+        api_access.grant(users.by_email(EMAIL), plays=plays, now=1)
+
+    require_wait(store, partial(grant, plays=True), partial(grant, plays=False))
+    assert rights(store) == (True, True)
