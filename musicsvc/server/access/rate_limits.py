@@ -149,16 +149,16 @@ class RateLimitCounter:
 
     async def _run(self, shared: SharedHitCounter, work: Callable[[], T]) -> T:
         """Run `work` of the shared counter on its thread. If that fails, log the reason."""
-        reason = "the shared counter did not respond in time"
-        with suppress(TimeoutError):
-            try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    done = await asyncio.get_running_loop().run_in_executor(self._thread, work)
-            except Unavailable as error:
-                reason = error.here.rstrip(".")
-            else:
-                self._fails = False
-                return done
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                done = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except TimeoutError:
+            reason = "the shared counter did not respond in time"
+        except Exception as error:  # noqa: BLE001 - requests that wait for their count would wait for ever
+            reason = getattr(error, "here", repr(error)).rstrip(".")
+        else:
+            self._fails = False
+            return done
         self._fails = True
         if shared.spans_machines:
             self._warning.warn("the shared rate-limit counter failed, limited requests get 503 for now: %s.", reason)

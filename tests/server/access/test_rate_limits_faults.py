@@ -4,7 +4,7 @@ import asyncio
 import resource
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -18,7 +18,7 @@ from musicsvc.store.rate_limits import sqlite as sqlite_counter
 from tests.support import databases
 from tests.support.bounds import Bounds
 from tests.support.serving import Client, person, running
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 sqlite = pytest.mark.only_on("sqlite")
 ALONE = "the shared rate-limit counter failed, each process counts separately for now"
@@ -78,6 +78,21 @@ async def test_limits_hold_while_the_file_cannot_be_created(
         await asyncio.sleep(0.5)
         assert await statuses(client, 4) == [200, 200, 200, 429]
         assert rows(file) == 1
+
+
+@sqlite
+async def test_requests_get_responses_while_the_counter_fails_for_another_reason_than_those_known(
+    store: Store, clock: Clock, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(apsw.Connection(str(file))) as changed:
+        changed.execute(sqlite_counter.TABLE.replace("INTEGER", "TEXT"))
+        changed.execute("INSERT INTO quota VALUES ('address:127.0.0.1', 1, 'one', 'two', 3)")
+        changed.pragma("application_id", sqlite_counter.APPLICATION_ID)
+        changed.pragma("user_version", sqlite_counter.VERSION)
+    async with limited(store, clock) as client, asyncio.timeout(PATIENCE):
+        assert await statuses(client, 4) == [200, 200, 200, 429]
+    assert len(told(caplog)) == 1
+    assert "TypeError" in told(caplog)[0]
 
 
 @sqlite
