@@ -111,7 +111,8 @@ def _delete_tracks(session: Session, store: stores.Store, user: models.User) -> 
         while some := store.write(partial(catalogs.delete_some, user.id)).result():
             deleted += some
     except KeyboardInterrupt:
-        session.echo(f"Interrupted. Some tracks of {user.email} may be deleted. Run the command again to go on.")
+        again = "Run the command again, with --no-export, to go on."
+        session.echo(f"Interrupted. Some tracks of {user.email} may be deleted. {again}")
         raise
     return deleted
 

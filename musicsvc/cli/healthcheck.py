@@ -41,6 +41,7 @@ def _root(text: str) -> str:
     try:
         parts = urlsplit(text)
         valid = parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port)
+        valid = valid and not {"?", "#", "@"} & {*text}  # the path of the check goes to the end
     except ValueError:
         valid = False
     if not valid:

@@ -122,7 +122,8 @@ def test_the_address_must_be_known_and_valid(bare: Run, monkeypatch: pytest.Monk
     assert bare("healthcheck", expect=1).stderr == (
         "Error: No running server was found, and server.port is 0, which is any free port. Name it with --url.\n"
     )
-    for url in ("127.0.0.1:8080", "ftp://127.0.0.1", "http://", "http://a:b", "http://[::1", "http://a:0"):
+    wrong = ("127.0.0.1:8080", "ftp://127.0.0.1", "http://", "http://a:b", "http://[::1", "http://a:0", "http://a@b")
+    for url in (*wrong, "http://a?b", "http://a/#", "http://a/?"):  # of which another path would be asked
         assert f"'{url}' is not a valid URL" in bare("healthcheck", "--url", url, expect=2).stderr
     for timeout in ("0", "-1", "2d", "nan", "2 s", "0.0s", ""):
         assert f"'{timeout}' is not a valid duration" in bare("healthcheck", f"--timeout={timeout}", expect=2).stderr

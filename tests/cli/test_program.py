@@ -187,7 +187,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run in
         assert (program.returncode, program.stdout.read(), program.stderr.read()) == (code, b"", b"")
 
 
-def test_an_interrupted_command_says_what_it_leaves(run: Run, store_url: str, tmp_path: Path) -> None:
+def test_an_interrupted_command_says_what_it_leaves(
+    run: Run, store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     again = "Run the same command again to continue.\n"
 
     def interrupted(*_: object, **_named: object) -> None:
@@ -199,6 +201,12 @@ def test_an_interrupted_command_says_what_it_leaves(run: Run, store_url: str, tm
         run("user", "create", "eve@label.test")
         copied = run("db", "copy", store_url, str(tmp_path / "copy.db"), expect=130).stderr
         withdrawn = run("plays", "withdraw", "eve@label.test", expect=130).stderr
+        monkeypatch.chdir(tmp_path)  # where the data of the account are written
+        patch.setattr("musicsvc.store.people.catalogs.delete_some", interrupted)
+        deleting = "user", "delete", "eve@label.test", "--with-artists", "--yes"
+        deleted = run(*deleting, expect=130).stderr
+    assert deleted.endswith(" may be deleted. Run the command again, with --no-export, to go on.\n")
+    run(*deleting, "--no-export")
     assert copied == f"Interrupted. Everything copied so far is kept. {again}"
     assert withdrawn.endswith(f"\nInterrupted. Some of these plays may be withdrawn. {again}")
 
