@@ -335,8 +335,9 @@ def _read_toml(file: Path, *, required: bool) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8-sig"))  # Windows' editors write a byte order mark
     except FileNotFoundError:
-        if required:
-            raise Failure(f"There is no settings file {file}. Create it, or correct --config.") from None
+        if required or file.is_symlink():
+            cause = "--config" if required else "the link"
+            raise Failure(f"There is no settings file {file}. Create it, or correct {cause}.") from None
         return {}
     except UnicodeDecodeError:
         raise Failure(f"The settings file {file} is not valid UTF-8. Save it in this encoding.") from None

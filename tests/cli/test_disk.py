@@ -196,6 +196,10 @@ def test_a_path_that_leads_nowhere_is_named(
         monkeypatch.setenv("MUSICSVC_DATA_DIR", str(place))
         told = f"Error: The settings file {place}/config.toml cannot be read: {fault}.\n"
         assert bare("user", "list", expect=1).stderr == told
+    (file := tmp_path / "config.toml").symlink_to("unmounted.toml")
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path))
+    told = f"Error: There is no settings file {file}. Create it, or correct the link.\n"
+    assert bare("user", "list", expect=1).stderr == told
 
 
 def test_a_full_disk_is_reported_with_the_file(folder: Path) -> None:
