@@ -41,6 +41,7 @@ MESSAGES = {
     "finite_number": "Must be a number.",
     "string_too_short": "Must have at least {min_length} characters.",
     "string_too_long": "Must have at most {max_length} characters.",
+    "string_pattern_mismatch": "Must match the pattern {pattern}.",
     "too_short": "Must have at least {min_length} {unit}.",
     "too_long": "Must have at most {max_length} {unit}.",
     "greater_than_equal": "Must be at least {ge}.",
@@ -183,8 +184,6 @@ def _message(fault: Any, schema: type[BaseModel]) -> str:
         return str(context["error"])
     if kind == "string_too_short" and context["min_length"] == 1:
         kind = "missing" if _is_required(schema, fault["loc"]) else "too_short"
-    if kind == "string_pattern_mismatch":
-        return "Contains characters that are not allowed."
     if kind in {"greater_than_equal", "less_than_equal"} and abs(next(iter(context.values()))) > MAX_ID:
         return "Is out of range."
     if kind == "too_short" and context["min_length"] == 1:

@@ -49,7 +49,7 @@ class Everything(Body):
         ("text", None, "This field is required."),
         ("text", "four", "Must have at most 3 characters."),
         ("longer", "1", "Must have at least 2 characters."),
-        ("word", "Upper", "Contains characters that are not allowed."),
+        ("word", "Upper", "Must match the pattern ^[a-z]+$."),
         ("whole", "x", "Must be an integer."),
         ("whole", 1, "Must be at least 2."),
         ("whole", 10, "Must be at most 9."),
