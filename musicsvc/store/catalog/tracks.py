@@ -39,6 +39,7 @@ class TrackRow:
 
 
 UNKNOWN = "There is no such track."
+NONE_MANAGED = "You manage none of these artists."
 OWN = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), plays=fn.COALESCE(TrackPlays.plays, 0))
 COLUMNS = (*OWN, *fields.details("track", Track))
 MOST_PLAYED = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
@@ -180,7 +181,7 @@ def create(
 ) -> TrackRow:
     """Create a track. Raises Forbidden if the actor manages none of the artists, Invalid if the album is too large."""
     if not artists.managed(artist_ids, actor=actor):
-        raise Forbidden("You manage none of these artists.")
+        raise Forbidden(NONE_MANAGED)
     if (code := values.get("isrc")) is not None:
         identifiers.require_free(code, actor=actor)
     album_id = values.get("album_id")

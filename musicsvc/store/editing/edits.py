@@ -157,7 +157,7 @@ def _check_rights(credit: Sequence[int] | None, album_id: int | None, caller: Ca
     if caller is None:
         return
     if credit is not None and not artists.managed(credit, actor=caller):
-        raise Forbidden(ANOTHERS)
+        raise Forbidden(tracks.NONE_MANAGED)
     if album_id is not None:
         albums.require_managed(album_id, actor=caller)
 

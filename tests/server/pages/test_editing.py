@@ -159,7 +159,7 @@ async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(per
     assert (taken.status, "Another of your tracks has this ISRC." in HtmlPage(taken.body).text) == (422, True)
     stranger = person.do(lambda _: Artist.create(name="Theirs", created_at=1)).id
     theirs = await save(person, "track", row, sent | {"artists.0": str(stranger)})
-    assert (theirs.status, "You manage none of the artists of this track." in HtmlPage(theirs.body).text) == (409, True)
+    assert (theirs.status, "You manage none of these artists." in HtmlPage(theirs.body).text) == (409, True)
     assert HtmlPage(theirs.body).forms[f"/insights/track/{row}/edit"]["artists.0"] == str(stranger)
     assert person.do(lambda _: Track.get_by_id(row)).edited_at is None
 
