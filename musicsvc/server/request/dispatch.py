@@ -190,9 +190,9 @@ class Dispatcher:
             return await self._refusal(exchange, _apology(call))
 
     async def _exhausted(self, exchange: Exchange) -> Reply:
-        """Return the response to a request for which memory did not suffice. It counts toward no rate limit."""
+        """Return the response to a request for which memory or threads did not suffice. It counts toward no limit."""
         call, failure = exchange.call, Overloaded("There is not enough memory for this. Try again in a second.")
-        self._warning.warn("answering requests with 503: out of memory")
+        self._warning.warn("answering requests with 503: out of memory or threads")
         call.refused_by = BUSY
         await self._authenticator.limiter.uncount(call)
         return await self._refusal(exchange, failure)

@@ -71,6 +71,10 @@ class Job:
     work: Callable[[], Any]
     result: asyncio.Future[Any]
 
+    def do(self) -> Any:
+        """Call the work, unless it was given up: an executor without a thread for it still has it in its queue."""
+        return None if self.result.done() else self.work()
+
 
 class BoundedExecutor:
     """Runs one kind of work on a fixed number of threads. What waits for them is bounded. Use it on one event loop.
@@ -93,7 +97,8 @@ class BoundedExecutor:
     async def run(self, work: Callable[[], Any], client: str, key: Hashable) -> Any:
         """Call `work` on a thread and return its result. Raises Overloaded or Crowded if there is no place.
 
-        Calls with the same `key`, unless it is None, that arrive before its end share its result and its place.
+        Raises MemoryError if the system starts no thread. Calls with the same `key`, unless it is None, that arrive
+        before its end share its result and its place.
         """
         job = None if key is None else self._shared.get(key)
         if job is None:
@@ -140,8 +145,13 @@ class BoundedExecutor:
             if jobs:
                 self._waiting[client] = jobs  # the last now
             self._idle -= 1
-            running = self._threads.submit(job.work)
-            running.add_done_callback(partial(self._notify, job.result.get_loop(), job))
+            try:
+                running = self._threads.submit(job.do)
+            except RuntimeError:
+                self._idle += 1
+                job.result.set_exception(MemoryError())
+            else:
+                running.add_done_callback(partial(self._notify, job.result.get_loop(), job))
 
     def _notify(self, loop: asyncio.AbstractEventLoop, job: Job, done: Future[Any]) -> None:
         with suppress(RuntimeError):  # the loop is closed

@@ -210,6 +210,33 @@ async def test_a_body_that_finds_no_memory_costs_its_token_nothing(
     assert (answer.status, answer.headers["X-RateLimit-Remaining"]) == (200, "1")
 
 
+async def test_work_for_which_the_system_starts_no_thread_is_given_up_and_the_next_is_done(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_id, _ = person(store, clock, "ann@label.test")
+    start, done = threading.Thread.start, list[int]()
+    executor = BoundedExecutor("trial", 1, 2, share=1, low_priority=False)
+
+    def limited(thread: threading.Thread) -> None:
+        if thread.name.startswith(("trial", "looking-up")):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    async with running(store, clock) as anonymous:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", limited)
+            for _ in range(2):
+                with pytest.raises(MemoryError):
+                    await executor.run(lambda: done.append(1), "ann", None)
+                refused = await anonymous.get(f"{anonymous.root}/avatars/{user_id}")
+                assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+        async with asyncio.timeout(PATIENCE):
+            await executor.run(lambda: done.append(2), "ann", None)
+            assert (await anonymous.get(f"{anonymous.root}/avatars/{user_id}")).status == 200
+    assert done == [2]
+    executor.close()
+
+
 async def test_an_app_that_was_stopped_leaves_no_thread_of_heavy_work(
     anonymous: Client, store: Store, clock: MovableClock
 ) -> None:

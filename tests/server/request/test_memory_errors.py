@@ -67,7 +67,7 @@ async def test_a_request_without_memory_is_503_in_the_format_of_its_path_and_cou
         last = await client.get("users/me")
         assert (last.status, last.headers["X-RateLimit-Remaining"]) == (200, "8")
     (logged,) = [each for each in caplog.records if each.name == "musicsvc" and each.levelno >= logging.WARNING]
-    assert (logged.getMessage(), logged.exc_info) == ("answering requests with 503: out of memory", None)
+    assert (logged.getMessage(), logged.exc_info) == ("answering requests with 503: out of memory or threads", None)
 
 
 async def test_a_response_that_cannot_be_packed_for_want_of_memory_is_503(
