@@ -86,6 +86,20 @@ def test_an_import_stores_no_play_while_another_transaction_changes_play_counts(
     assert [*stored, store.read(Play.select().count).result()] == [0, 1]
 
 
+@pytest.mark.usefixtures("label")
+def test_an_undo_keeps_what_is_edited_while_it_runs(store: Store, run_import: Run, tmp_path: Path) -> None:
+    run_import("catalog")
+    renamed = {"track": "Ragtime", "artist": "Cleo", "external_id": "1"}
+    run = import_file(store, tmp_path / "more.jsonl", OPTIONS["catalog"](), [renamed]).run
+    assert run is not None
+
+    def edit() -> None:
+        Track.update(name="Mine").where(Track.name == "Ragtime").execute()
+
+    require_wait(store, edit, partial(restoring.restore_tracks, run, ALL))
+    assert store.read(Track.select().where(Track.name == "Mine").count).result() == 1
+
+
 def test_whoever_gives_a_track_an_isrc_waits_for_the_others(
     store: Store, label: Identity, run_import: Run, threads: ThreadPoolExecutor
 ) -> None:

@@ -9,6 +9,7 @@ from peewee import Model
 
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.importing.catalog import albums
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.importing.undoing.made_rows import Taken
@@ -108,7 +109,7 @@ def _restore_fields(table: Any, item: int, changes: Changes) -> Changes:
     if not changes:
         return {}
     columns = [getattr(table, name) for name in changes]
-    for row in table.select(*columns).where(table.id == item).tuples().iterator():
+    for row in lock_rows(table.select(*columns).where(table.id == item)).tuples().iterator():
         current = dict(zip(changes, row, strict=True))
         back = {name: old for name, (old, new) in changes.items() if current[name] == new and _exists(name, old)}
         if back:
