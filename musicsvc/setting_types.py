@@ -12,7 +12,7 @@ from musicsvc.wording import is_url
 ROOT_URL = re.compile(r"https?://[^\s/?#@]*[^\s/?#@:](?:/[^\s?#]*)?")
 HOST = re.compile(r"(?=[^A-Za-z]*+[A-Za-z])[A-Za-z0-9][A-Za-z0-9._-]*+")  # 256.1.1.1 is none
 ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+NOT_NAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # control characters, and bytes that SQLite cannot open
 POSTGRES = ("postgresql://", "postgres://")
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
@@ -22,8 +22,8 @@ RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
 
 def _file(value: object) -> object:
     if isinstance(value, str):
-        if not value or CONTROL.search(value):
-            raise ValueError("must name a file or folder; leave the setting out for its default")
+        if not value or NOT_NAMED.search(value):
+            raise ValueError("must name a file or folder, in UTF-8; leave the setting out for its default")
         if value.startswith("~"):
             raise ValueError(f"{value!r} begins with ~, which only a shell replaces; write the whole path")
     return value

@@ -24,7 +24,7 @@ NONE = "no such setting. musicsvc config show lists all settings."
         (
             "[backups]\nfolder = ''",
             "backups.folder",
-            "must name a file or folder; leave the setting out for its default.",
+            "must name a file or folder, in UTF-8; leave the setting out for its default.",
         ),
         ("[backups]\nfolder = '~/music'", "backups.folder", "'~/music' begins with ~, which only a shell replaces"),
         ('[server]\ntls_key = "a\\u0000"', "server.tls_key", "must name a file or folder"),
@@ -69,8 +69,10 @@ def test_addresses_and_names_of_hosts_are_accepted(host: str) -> None:
 
 
 def test_a_folder_may_have_any_name_without_control_characters(tmp_path: Path) -> None:
-    folder = tmp_path / "音楽\u3000\xa0\udcff"  # blanks of two scripts, and a byte that is not UTF-8
+    folder = tmp_path / "音楽\u3000\xa0"  # blanks of two scripts
     assert config.load(options={"backups.folder": str(folder)}).backups.folder == folder
+    with pytest.raises(Failure, match="must name a file or folder, in UTF-8"):  # a byte that is not
+        config.load(options={"backups.folder": f"{folder}\udcff"})
 
 
 def test_the_settings_file_is_utf_8_with_or_without_a_mark(bare: Run, tmp_path: Path) -> None:

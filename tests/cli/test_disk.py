@@ -202,6 +202,17 @@ def test_a_path_that_leads_nowhere_is_named(
     assert bare("user", "list", expect=1).stderr == told
 
 
+def test_a_path_that_is_too_long_for_a_database_is_named(
+    bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path.joinpath(*("long" * 50 for _ in range(3)))
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(folder))
+    told = f"Error: {folder}/musicsvc.db cannot be opened. "
+    refused = bare("init", expect=1).stderr
+    assert refused.startswith(told)
+    assert "its path shorter than 480 bytes" in refused
+
+
 def test_a_full_disk_is_reported_with_the_file(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "musicsvc", *CREATE],

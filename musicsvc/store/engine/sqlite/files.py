@@ -89,12 +89,12 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
     with tempfile.TemporaryDirectory(prefix=".init-", dir=path.parent) as folder:
         draft = Path(folder) / path.name
         draft.touch(0o600)
-        with connected(draft) as connection:
-            try:
+        try:
+            with connected(draft) as connection:
                 connection.pragma("application_id", application_id)
                 connection.pragma("journal_mode", "wal")
-            except apsw.Error as error:
-                raise translate(error, path) from error
+        except apsw.Error as error:
+            raise translate(error, path) from error
         with suppress(FileExistsError):  # another process was first
             rename_durably(draft, path)
 
@@ -179,7 +179,9 @@ def _denial(path: str | Path) -> str:
     """Return text for an error message: why this user cannot write the file or, if unknown, what writing requires."""
     denials = (permissions.denial(Path(f"{path}{suffix}"), write=True) for suffix in ("", "-wal", "-shm"))
     denied = next(filter(None, denials), None)
-    return str(denied or "Its disk must have free space and inodes, and its folder must be writable.")
+    return str(
+        denied or "Its disk must have free space and inodes, its folder be writable, its path shorter than 480 bytes."
+    )
 
 
 def write_fault(path: Path) -> str:
