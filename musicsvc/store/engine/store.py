@@ -12,6 +12,7 @@ from musicsvc.store.engine import own_writes
 
 T = TypeVar("T")
 CLOSING = "The service is shutting down."
+NO_THREAD = "The system starts no further thread. Raise the limits of memory and of processes."
 
 
 @dataclass(slots=True)
@@ -189,11 +190,14 @@ class Store(ABC):
 
 
 def enqueue(pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object) -> Future[T]:
-    """Submit `work` to a thread pool of a store. Raises Unavailable if the store is closing or closed."""
+    """Submit `work` to a thread pool of a store. Raises Unavailable if the store is closing or closed.
+
+    Raises Unavailable, too, if the system starts no thread for it. Then the pool still does it as soon as it has one.
+    """
     try:
         return pool.submit(work, *arguments)
     except RuntimeError:
-        raise Unavailable(CLOSING) from None
+        raise (Unavailable(CLOSING) if pool._shutdown else Unavailable(here=NO_THREAD)) from None  # noqa: SLF001 - the same
 
 
 def queued(pool: ThreadPoolExecutor) -> int:

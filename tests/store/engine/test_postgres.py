@@ -16,7 +16,7 @@ from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import current, lock_rows, run_many
-from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import NO_THREAD, Store
 from musicsvc.store.models import Secret, Tag
 from musicsvc.store.schema import history, schema
 from tests.support import upgrades
@@ -46,6 +46,26 @@ def test_connections_lost_between_two_units_fail_no_unit(store: Store, admin: An
         assert cut(admin) >= 2
 
     assert len(store.read(_tags).result()) == 24
+
+
+def test_a_unit_for_which_the_system_starts_no_thread_is_refused_and_does_not_run_later(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def limited(thread: threading.Thread) -> None:
+        if thread.name.startswith("store-write"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with opening.connect(store.url) as limited_store:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", limited)
+            with pytest.raises(Unavailable) as failure:
+                limited_store.write(_tag("refused"))
+        limited_store.write(_tag("written")).result()
+    assert (failure.value.message, failure.value.here) == ("The database is not available.", NO_THREAD)
+    assert store.read(_tags).result() == ["written"]
 
 
 def test_a_unit_that_loses_its_connection_is_retried(store: Store, admin: Any) -> None:

@@ -156,12 +156,16 @@ class PostgresStore(Store):
             self._probed, self._disk_was_full = time.monotonic(), False
 
     def _enqueue(self, threads: ThreadPoolExecutor, task: Task[T]) -> Future[T]:
-        enqueue(threads, self._perform, task)
+        try:
+            enqueue(threads, self._perform, task)
+        except Unavailable:
+            task.future.cancel()
+            raise
         return task.future
 
     def _perform(self, task: Task[T]) -> None:
         """Complete the future of a task. If a lock is in its way, pass it on to the threads for such tasks."""
-        if task.locked_until is None and not task.future.set_running_or_notify_cancel():
+        if task.future.done() or (task.locked_until is None and not task.future.set_running_or_notify_cancel()):
             return
         try:
             with following() as units:
