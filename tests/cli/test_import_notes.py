@@ -55,6 +55,7 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
     ),
     "sales.csv": ("catalog", "item type,item name,artist\ntrack,Rag,Ann\nalbum,Two,Ann\n", {"no_song": 1}),
     "report.csv": ("catalog", "date,artist,track,units\n,Ann,Rag,3\n,Grand Total:,,3\nTotal,,,3\n", {"total": 2}),
+    "joined.csv": ("catalog", "track,artist\nA,Ann\n\ufefftrack,artist\nB,Ann\ntrack,artist\n", {"headings": 2}),
     "blank.csv": ("catalog", "track,artist,album artist,album\nA,,Ann,X\nB,Bea,Ann,X\n", {"artist_of_album": 1}),
     "figures.csv": (
         "catalog",

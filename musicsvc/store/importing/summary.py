@@ -26,6 +26,7 @@ NOTES = {
     "playlists_ignored": "Playlist entries, left out (run: musicsvc import playlists)",
     "no_song": "Rows of sold albums and goods, which are no tracks, left out",
     "total": "Rows of totals, left out",
+    "headings": "Rows that repeat the headings, left out",
     "artist_of_album": "Rows without an artist, which have that of their album",
     "deleted": "Plays of deleted tracks, left out",
     "short": "Streams under 30 seconds before the end of the track, left out",

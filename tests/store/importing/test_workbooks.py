@@ -176,6 +176,9 @@ def test_the_first_visible_sheet_with_a_table_is_read_or_the_one_that_is_named(t
 
 def test_a_sheet_with_tracks_is_read_rather_than_a_cover_sheet_before_it(store: Store, tmp_path: Path) -> None:
     tracks = [("Title", "Artist"), ("Rag", "Ann")]
+    file = write_xlsx(tmp_path / "c.xlsx", [("name", "value"), ("user", "zoe")], Tracks=tracks + tracks)
+    done = import_file(store, file, Catalog(ImportOptions(dry_run=True)))
+    assert (done.counts["tracks"].new, done.refused, done.notes["headings"]) == (1, [], 1)
     file = write_xlsx(tmp_path / "a.xlsx", [("Version", "3"), ("Contact", "Zoe")], Tracks=tracks)
     assert import_file(store, file, Catalog(ImportOptions())).counts["tracks"].new == 1
     file = write_xlsx(tmp_path / "b.xlsx", [("User", "Email"), ("1", "x")], Listens=[("Song", "Day"), ("Rag", "1")])

@@ -31,6 +31,7 @@ ENCODINGS = {  # by Python's name
     "euc_kr": "EUC-KR",
     "cp949": "Windows-949",
 }
+BYTE_ORDER_MARK = "\ufeff"
 MARKS = {codecs.BOM_UTF16_LE: UTF16, codecs.BOM_UTF16_BE: UTF16}  # at the beginning of a file
 # In words of Western names the letters of COMMON are usual; SIGNS stand before and behind words, JOINTS within them.
 COMMON = frozenset("àáâãäåæçèéêëìíîïñòóôõöøùúûüýßÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝ")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import encodings, limited
-from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, HEAD, Lines, beginning
+from musicsvc.store.importing.files.lines import BROKEN_GZIP, HEAD, Lines, beginning
 from musicsvc.store.importing.files.quoting import SEPARATORS
 from musicsvc.store.importing.files.records import NONE, TOO_LONG, Limits, UnclearError
 
@@ -160,7 +160,7 @@ def _by_bytes(path: Path, head: bytes, limits: Limits, *, packed: bool) -> Kind 
 def decoded(head: bytes) -> str:
     """Return the first bytes of a file as text, without its byte order mark."""
     encoding = encodings.of_beginning(head) or encodings.UTF8
-    return head.decode(encoding, errors="replace").removeprefix(BYTE_ORDER_MARK)
+    return head.decode(encoding, errors="replace").removeprefix(encodings.BYTE_ORDER_MARK)
 
 
 def _zipped(path: Path, limits: Limits) -> Kind:

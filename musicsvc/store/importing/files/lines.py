@@ -17,7 +17,6 @@ from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, TOO_LONG, 
 
 GZIP = b"\x1f\x8b"
 BLANK = 16 * 1024  # lines before the first one with a text
-BYTE_ORDER_MARK = "\ufeff"
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 HEAD = 4096  # bytes
 PART = 65_536  # bytes
@@ -106,7 +105,7 @@ class Lines:
             fault = ""
             self.number += 1
             if self.number == 1:
-                line = line.removeprefix(BYTE_ORDER_MARK)
+                line = line.removeprefix(encodings.BYTE_ORDER_MARK)
             self._count(line)
             if len(line) > LONGEST_ROW:
                 line, fault = self._skip(line), TOO_LONG

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from musicsvc.errors import Failure
 from musicsvc.limited import Pause
+from musicsvc.store.importing.files.encodings import BYTE_ORDER_MARK
 from musicsvc.wording import cut
 
 LETTERS = 26
@@ -16,6 +17,7 @@ MOST_COLUMNS = 1000
 LONGEST_ROW = 1024 * 1024  # bytes, or characters of a workbook
 TOO_LONG = "the row is longer than 1 MiB"
 REFUSED = ("line", "reason")  # the first headings of a file of refused rows
+REPEATED = "headings"  # the note of rows that repeat the headings, as in files that were joined
 FIGURE = "plays_total"  # a column that only our own exports have
 HEADINGS_WITHIN = 20  # rows that are not empty
 SAMPLE = 500  # rows
@@ -227,6 +229,11 @@ def check_headings(cells: Iterable[str], broken: Callable[[str], Failure]) -> No
             raise broken(f"has more than {MOST_COLUMNS:,} columns; leave out those that are not needed")
         if len(cell) > LONGEST_HEADING and len(cell.strip()) > LONGEST_HEADING:
             raise broken(f"has a heading of more than {LONGEST_HEADING} characters, {cut(cell.strip())!r}; shorten it")
+
+
+def repeats(cells: Sequence[Any], first: Sequence[Any]) -> bool:
+    """Return True for the cells of the headings, be there a byte order mark before them."""
+    return len(first) > 1 and cells[1:] == first[1:] and str(cells[0]).lstrip(BYTE_ORDER_MARK) == str(first[0])
 
 
 def is_quoted(cells: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.quoting import Rows
 from musicsvc.store.importing.files.records import (
     NONE,
+    REPEATED,
     TOO_LONG,
     Keys,
     Limits,
@@ -23,6 +24,7 @@ from musicsvc.store.importing.files.records import (
     Step,
     headings,
     is_quoted,
+    repeats,
 )
 from musicsvc.wording import unquoted
 
@@ -101,6 +103,7 @@ class CsvReader(TextReader):
                 raise self._lines.broken(f"cannot be read as CSV: {fault}", number)
             if number >= line and any(row):
                 self._is_quoted = is_quoted(row)
+                self._first = row
                 self.skipped = skipped
                 broken = partial(self._lines.broken, line=number)
                 return headings([*map(unquoted, row)] if self._is_quoted else row, broken)
@@ -115,6 +118,8 @@ class CsvReader(TextReader):
                 plain = dict(zip(self._names, cells, strict=True)) if len(cells) == len(self._names) else {}
                 found = faulty(begins, fault, text)
                 yield found._replace(values={**found.values, **plain})
+            elif row[-1:] == self._first[-1:] and repeats(row, self._first):
+                yield Record(begins, {}, note=REPEATED)
             elif any(row):
                 yield table_record(begins, self._names, [*map(unquoted, row)] if self._is_quoted else row)
             else:

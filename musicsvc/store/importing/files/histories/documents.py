@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, beginning
+from musicsvc.store.importing.files.encodings import BYTE_ORDER_MARK
+from musicsvc.store.importing.files.lines import BROKEN_GZIP, beginning
 from musicsvc.store.importing.files.records import Keys, Reader, Record, Step, Through
 
 LARGEST = 512 * 1024 * 1024
@@ -89,7 +90,7 @@ class Converted(Through):
         self._values = values
 
     def changed(self, record: Record) -> Record:
-        return record if record.fault is not None else entry_record(record.line, record.values, self._values)
+        return record if record.fault or record.note else entry_record(record.line, record.values, self._values)
 
 
 def entry_record(number: int, entry: Any, values: Values) -> Record:

@@ -15,9 +15,11 @@ from musicsvc.store.importing.files.records import (
     LONGEST_HEADING,
     LONGEST_ROW,
     MOST_COLUMNS,
+    REPEATED,
     TOO_LONG,
     filled,
     headings_at,
+    repeats,
 )
 from musicsvc.store.importing.files.unpacking.rows import packed
 from musicsvc.wording import cut
@@ -64,7 +66,7 @@ def _parts(book: CalamineWorkbook, path: str, sheet: str | None) -> Iterator[Any
     if not tables:
         raise Failure(f"{path} {EMPTY}")
     several = [each for each in tables if filled(each.headings[1]) > 1]
-    found = next(chain(filter(_has_tracks, several), several, tables))
+    found = max(several, key=_tracked, default=tables[0])
     line, cells = found.headings
     if _is_long(cells):
         raise Failure(f"{path}: row {line} has more than {LONGEST_ROW:,} characters.")
@@ -72,14 +74,15 @@ def _parts(book: CalamineWorkbook, path: str, sheet: str | None) -> Iterator[Any
     others = [each.name for each in tables if each is not found]
     sheets = [found.name, *others[:MOST_SHEETS]]
     yield {"size": found.height, "headings": named, "line": line, "sheets": sheets, "skipped": found.skipped}
-    for number, cells in found.rows:
-        yield [number, [None] * len(cells), [], TOO_LONG] if _is_long(cells) else _packed(number, cells)
+    for number, row in found.rows:
+        fault, note = TOO_LONG if _is_long(row) else None, REPEATED if repeats(row, cells) else None
+        yield [number, [None] * len(row), [], fault, note] if fault or note else _packed(number, row)
 
 
-def _has_tracks(table: Table) -> bool:
-    """Return whether a column of a sheet has the heading of one with tracks. A cover sheet before it has none."""
+def _tracked(table: Table) -> int:
+    """Return how many columns of tracks and artists a sheet has, at most one of each. A cover sheet has none."""
     columns = {str(cell): headings.keys(str(cell)) for cell in table.headings[1][:MOST_COLUMNS]}
-    return bool(headings.candidates(columns, headings.TITLED, headings.CATALOG[headings.TITLED], ()))
+    return sum(any(headings.candidates(columns, each, headings.CATALOG[each], ())) for each in ("track", "artist"))
 
 
 def _is_long(cells: Sequence[Any]) -> bool:
