@@ -117,6 +117,12 @@ def test_a_folder_in_use_is_neither_locked_twice_nor_worked_on(office: Office) -
     assert office.task().state == "done"
 
 
+def test_uploaded_files_stay_in_their_place_when_the_password_of_the_database_changes(tmp_path: Path) -> None:
+    urls = [f"postgresql://{login}@host/{name}" for login, name in (("u:a", "music"), ("u:b", "music"), ("u:a", "x"))]
+    before, after, other = (Place.build(tmp_path, url).folder for url in urls)
+    assert before == after != other
+
+
 def test_a_column_that_was_ignored_stays_ignored_when_another_one_is() -> None:
     columns = [
         {"column": "Work", "field": None, "guess": "track"},

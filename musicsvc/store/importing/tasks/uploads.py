@@ -12,6 +12,7 @@ from musicsvc import descriptors
 from musicsvc.clock import isoformat
 from musicsvc.errors import Conflict, Invalid
 from musicsvc.limited import Pause
+from musicsvc.store.engine.url import without_password
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.cells.durations import clock_text
 from musicsvc.store.importing.columns import Columns
@@ -36,8 +37,11 @@ class Place(NamedTuple):
 
     @classmethod
     def build(cls, parent: Path, url: str) -> Self:
-        """Return the place for files of the database with this URL; others may have theirs in the same folder."""
-        return cls(parent / f"uploads-{hashlib.sha256(url.encode()).hexdigest()[:16]}")
+        """Return the place for files of the database with this URL; others may have theirs in the same folder.
+
+        A new password does not change it.
+        """
+        return cls(parent / f"uploads-{hashlib.sha256(without_password(url).encode()).hexdigest()[:16]}")
 
     @property
     def name(self) -> str:
