@@ -53,7 +53,7 @@ def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") ->
 
     Return the account's tokens that work from now on.
     """
-    _lock(user)
+    users.lock(user, User.api_access, User.reports_plays)
     had = user.api_access, user.reports_plays
     user.api_access = True
     user.reports_plays = user.reports_plays or plays
@@ -66,18 +66,12 @@ def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") ->
 
 def revoke(user: User, *, now: int, actor: Actor = "cli") -> None:
     """Revoke API access and the right to report others' plays. Calls with the account's tokens then get status 403."""
-    _lock(user)
+    users.lock(user, User.api_access, User.reports_plays)
     had = user.api_access or user.reports_plays
     user.api_access = user.reports_plays = False
     _save(user)
     if had:
         security_events.add("access.revoked", account_id=user.id, now=now, actor=actor)
-
-
-def _lock(user: User) -> None:
-    """Lock the account, and read its rights again, which others may have changed since it was read."""
-    for row in lock_rows(User.select(User.api_access, User.reports_plays).where(User.id == user.id)):
-        user.api_access, user.reports_plays = row.api_access, row.reports_plays
 
 
 def _save(user: User) -> None:

@@ -117,6 +117,13 @@ def list(  # noqa: A001 - the module is the namespace
     return user_search.newest_models(query, (User.id, User.email, User.display_name), limit, text)
 
 
+def lock(user: User, *columns: Any) -> None:
+    """Lock the account, and read these columns again, which others may have changed since it was read."""
+    for row in lock_rows(User.select(*columns).where(User.id == user.id)):
+        for column in columns:
+            setattr(user, column.name, getattr(row, column.name))
+
+
 def missing(ids: Collection[int]) -> set[int]:
     return sql.missing(ids, User)
 
@@ -202,6 +209,7 @@ def set_display_name(user: User, name: str) -> None:
     """Change the display name. Raises Invalid if it is too long or empty."""
     name = name.strip()
     require_valid({"display_name": name_fault(name)})
+    lock(user, User.display_name)
     user_search.remove(user.id, user.display_name)
     user_search.add([(user.id, name)])
     user.display_name = name
@@ -241,6 +249,7 @@ def reinstate(user: User, *, now: int, actor: Actor = "cli") -> None:
 
 
 def _save_suspension(user: User) -> None:
+    lock(user, User.display_name)
     changed = {User.suspended_at: user.suspended_at, User.suspended_reason: user.suspended_reason}
     User.update(changed).where(User.id == user.id).execute()
     user_search.remove(user.id, user.display_name)

@@ -1,13 +1,15 @@
 """Sign-ins beside changes of the same account, in transactions of PostgreSQL that run at the same time."""
 
 from collections.abc import Callable
+from functools import partial
 from threading import Event
 
 import pytest
 
 from musicsvc.clock import DAY
-from musicsvc.store.accounts import sign_in, users
+from musicsvc.store.accounts import sign_in, user_search, users
 from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 from tests.conftest import NOW
@@ -69,3 +71,15 @@ def test_a_new_password_and_a_sign_in_wait_for_each_other_without_a_deadlock(sto
     store.write(sign_in_again).result()
     setting.result()
     assert tried == ["password", "sign-in"]
+
+
+@pytest.mark.usefixtures("account")
+def test_an_account_is_found_by_the_last_of_names_that_are_set_at_the_same_time(store: Store) -> None:
+    def rename(name: str) -> None:
+        users.set_display_name(users.get(1), name)
+
+    require_wait(store, partial(rename, "Byron"), partial(rename, "Lovelace"))
+    found = [store.read(partial(user_search.find, name, 9)).result() for name in ("Byron", "Lovelace")]
+    assert [len(each) for each in found] == [0, 1]
+    require_wait(store, partial(rename, "King"), CHANGES["suspension"])
+    assert store.read(name_index.differences).result() == []
