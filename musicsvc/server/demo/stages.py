@@ -47,6 +47,7 @@ HEADER = "X-Demo-Fault"
 WAIT = 2 * SECOND  # until a client may come back after a 429
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 FOREIGN = "A page of another site has sent this request. If that is yours, list its origin in server.cors_origins."
+HERE = "the demo injected this fault"  # in the log
 NOTHING = Reply(None, CLIENT_CLOSED)
 NOBODY = Identity(0, "", None, False, True, False, False, 0, "", 0)  # noqa: FBT003 - no account has this id
 
@@ -202,8 +203,8 @@ class Demo:
             "409": Conflict("The request conflicts with the current state."),
             "413": TooLarge(TOO_LARGE.format(1)),
             "422": Invalid(_field_error(route)),
-            "500": Failure("the demo injected this fault"),
-            "503": Unavailable(),
+            "500": Failure(HERE),
+            "503": Unavailable(here=HERE),
         }
         return failures[code]
 

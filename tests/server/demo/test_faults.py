@@ -110,11 +110,13 @@ def test_a_401_gives_its_reason(demo: Demo, reason: str) -> None:
         assert response.headers["X-Demo-Injected"] == "header"
 
 
-def test_a_500_names_its_request_and_the_log_has_it(demo: Demo) -> None:
+def test_a_500_names_its_request_and_the_log_says_that_it_was_injected(demo: Demo) -> None:
     response = demo.get(ALBUMS, fault="500", X_Request_Id="my-own-id")
     assert response.status == 500
     assert response.json["message"] == "An internal error occurred. Report request my-own-id to the operator."
     until(lambda: "request my-own-id failed: the demo injected this fault" in demo.program.err)
+    assert demo.get(ALBUMS, fault="503").status == 503
+    until(lambda: "answering requests with 503: the demo injected this fault" in demo.program.err)
 
 
 def test_a_fault_is_in_the_activity_log_as_a_real_one(demo: Demo) -> None:
