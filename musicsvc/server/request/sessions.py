@@ -70,9 +70,10 @@ class Sessions:
         browser.caller = call.caller = found
         call.account_id, call.session_id, call.token_holder = found.user_id, found.session_id, True
         if found.is_due(now):
-            with suppress(Failure):  # reading must be possible while nothing can be written
-                touch = partial(sessions.touch, found.session_id, now=now)
-                await asyncio.wrap_future(self._store.write(touch, counters_only=True, within=TOUCH_SECONDS))
+            touch = partial(sessions.touch, found.session_id, now=now)
+            with suppress(Failure, TimeoutError):  # reading must be possible while nothing can be written
+                async with asyncio.timeout(TOUCH_SECONDS):
+                    await asyncio.wrap_future(self._store.write(touch, counters_only=True, within=TOUCH_SECONDS))
 
     def sign_in(self, exchange: Exchange, browser: Browser) -> Redirect | None:
         """Return the way to sign in and back if the page needs a session that the browser has not.

@@ -1,5 +1,6 @@
 """Registration, one-time links to set a password, and the settings of the own account, without JavaScript."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from musicsvc.store.accounts import password_links, users
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Session
 from musicsvc.store.security import sessions
+from tests.faults.locking import locked
 from tests.rights.world import PASSWORD
 from tests.support import databases
 from tests.support.page_client import PageClient, add_account, add_session, page_client, text
@@ -151,6 +153,17 @@ async def test_sessions_are_listed_and_ended_by_their_owner(shared: Shared, brow
     assert await reads_settings(browser)
     browser.cookies = {"musicsvc": tokens[0]}
     assert not await reads_settings(browser)
+
+
+@on_shared_loop
+async def test_a_page_is_shown_while_another_process_keeps_the_use_of_its_session_from_being_noted(
+    shared: Shared, browser: PageClient
+) -> None:
+    user_id = add_account(shared, "patient@new.test")
+    browser.cookies = {"musicsvc": add_session(shared, user_id, ago=120)}
+    with locked(Path(shared.store.url.removeprefix("sqlite:///"))):
+        async with asyncio.timeout(3):  # a write waits for 5 seconds
+            assert await reads_settings(browser)
 
 
 @on_shared_loop
