@@ -20,6 +20,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,
+    AlbumArtist,
     Artist,
     Track,
     TrackArtist,
@@ -159,6 +160,15 @@ def test_the_codes_of_what_was_merged_lead_to_the_other(store: Store, imported: 
         ]
 
     assert store.read(found).result() == [["Trio"], ["Trio"], ["Trio"], ["Chamber"], ["036000291452"]]
+
+
+def test_an_undo_leaves_the_album_its_only_artist(store: Store, imported: Callable[..., ImportSummary]) -> None:
+    song = {"album": "Lp", "album_external_id": "a"}
+    imported("catalog", [song | {"track": "Rag", "artist": "Clara"}])
+    added = imported("catalog", [song | {"track": "Trio", "artist": "Clara W."}]).run
+    merge_named(store, "artist", "Clara", "Clara W.")
+    assert undone(store, added).kept[("album", "artists changed since")] == [1]
+    assert store.read(Album.select().join(AlbumArtist).count).result() == 1
 
 
 def test_a_running_import_finds_the_other_of_what_is_merged_meanwhile(

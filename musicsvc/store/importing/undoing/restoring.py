@@ -39,12 +39,9 @@ def restore_albums(import_id: int, below: int) -> Taken | None:
     items = _changed(Album, import_id, below)
     kept: dict[int, Changes] = {}
     for album, changes in items:
-        order, added = changes.pop(ARTISTS, None), changes.pop(ADDED + ARTISTS, ())
-        if order is None or _restore_order(album, *order):
-            _unlink(AlbumArtist, AlbumArtist.album, AlbumArtist.artist, album, added)
-            kept[album] = {}
-        else:
-            kept[album] = {ARTISTS: order, ADDED + ARTISTS: added}
+        artists = {name: changes.pop(name) for name in (ARTISTS, ADDED + ARTISTS) if name in changes}
+        order, added = artists.get(ARTISTS, ((), ())), artists.get(ADDED + ARTISTS, ())
+        kept[album] = {} if not artists or _restore_artists(album, order, added) else artists
         kept[album] |= _restore_fields(Album, album, changes)
     return _taken(Album, import_id, kept)
 
@@ -93,14 +90,21 @@ def _restore_track(track: int, changes: Changes, artists: Sequence[int]) -> Chan
     return kept
 
 
-def _restore_order(album: int, old: Sequence[int], new: Sequence[int]) -> bool:
-    """Restore the order of an album's artists. Return False if others were put first since. Ignores missing artists."""
-    rows: Any = AlbumArtist.select(AlbumArtist.artist).where(AlbumArtist.album == album).order_by(AlbumArtist.position)
-    now = [artist for (artist,) in rows.tuples().iterator()]
+def _restore_artists(album: int, order: Sequence[Sequence[int]], added: Sequence[int]) -> bool:
+    """Remove artists from an album, and restore the order of the others.
+
+    Return False if others were put first since, or if no artist would be left.
+    """
+    rows: Any = AlbumArtist.select(AlbumArtist.artist).where(AlbumArtist.album == album)
+    rows = rows.order_by(AlbumArtist.position, AlbumArtist.artist).tuples()
+    now = [artist for (artist,) in rows.iterator()]
+    old, new = order
     expected = [artist for artist in new if artist in now]
-    if now[: len(expected)] != expected:
+    left = [artist for artist in dict.fromkeys([*old, *now]) if artist in now and artist not in added]
+    if now[: len(expected)] != expected or (now and not left):
         return False
-    albums.reorder(album, dict.fromkeys([*old, *now]))
+    _unlink(AlbumArtist, AlbumArtist.album, AlbumArtist.artist, album, added)
+    albums.reorder(album, left)
     return True
 
 
