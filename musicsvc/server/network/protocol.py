@@ -136,9 +136,9 @@ class HttpConnection(RequestHandler):
             self._requests_received(self._head_size + len(data), self._request_count - count)
             self._note_head(data, whole=began)
             last = self._messages[-1][0]
-            offers = isinstance(last, RawRequestMessage) and last.upgrade and not self._upgraded
-            if offers and data.partition(HEAD_END)[2]:
-                self._final = True  # aiohttp drops what follows an offer of another protocol than websocket
+            if isinstance(last, RawRequestMessage) and last.upgrade and not self._upgraded:
+                more = len(data.partition(HEAD_END)[2]) > int(last.headers.get(hdrs.CONTENT_LENGTH, 0))
+                self._final |= more  # aiohttp drops what follows an offer of another protocol than websocket
         elif in_head and data:
             self._head_size += len(data)
             if self._head_size > MAX_HEAD:

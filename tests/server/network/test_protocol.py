@@ -92,10 +92,12 @@ async def test_requests_sent_in_one_go_are_answered_in_order(member: Client) -> 
 async def test_what_follows_the_offer_of_another_protocol_is_answered_or_the_connection_is_closed(
     member: Client, protocol: str
 ) -> None:
-    offer = request("GET", ALBUMS, "Connection: Upgrade", f"Upgrade: {protocol}")
+    headers = "Connection: Upgrade", f"Upgrade: {protocol}"
+    offer = request("GET", ALBUMS, *headers)
     async with connected(member.root) as wire:
-        await wire.send(offer)  # as clients do that know HTTP/2 too
-        assert "Connection" not in (await wire.answer()).headers  # is kept
+        for alone in (offer, request("POST", ARTISTS, *headers, auth(member), JSON, body=SOUND)):
+            await wire.send(alone)  # as clients do that know HTTP/2, too
+            assert "Connection" not in (await wire.answer()).headers
         await wire.send(offer + request("GET", ARTISTS))
         first = await wire.answer()
         if protocol == "websocket":
