@@ -195,7 +195,8 @@ COLUMNS: Mapping[str, Column] = {
         " recording name, titel, tracktitel, songtitel, musiktitel, liedtitel, titelname, trackname, lied,"
         " titre, titre du morceau, morceau, chanson, título, título de la canción, canción, title text, work title,"
         " werktitel, titre de l'oeuvre, titre de l'œuvre, asset title, titolo, titolo del brano, brano,"
-        " título da música, música, faixa",
+        " título da música, música, faixa"
+        ", 曲名, 楽曲名, トラック名, название, название трека",
         ("Allegro moderato", "Scherzo"),
         fills="name",
     ),
@@ -206,7 +207,8 @@ COLUMNS: Mapping[str, Column] = {
         " recording artist, recording artists, performer, performers, band artist name, artist credit name,"
         " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band,"
         " artist name 1, artist 1, artiste, artistes, artiste principal, interprète, artista, artistas,"
-        " artista principal, intérprete, recording artist name, track display artist, asset display artist, artiest",
+        " artista principal, intérprete, recording artist name, track display artist, asset display artist, artiest"
+        ", künstlername 1, アーティスト, アーティスト名, исполнитель",
         ("Clara Schumann", "Clara Schumann; Fanny Hensel"),
         counted="artists",
         fills="artists",
@@ -215,13 +217,14 @@ COLUMNS: Mapping[str, Column] = {
         "featured artists, featured artist name, featured artist names, featuring artist, featuring artists, featuring,"
         " feat artist, feat artists, feat, track featured artist, track featured artists, ft artist, ft artists, ft,"
         " guest artist, guest artists, gastkünstler,"
-        f" gastinterpret, {', '.join(f'artist name {number}, artist {number}' for number in range(2, 51))}",
+        f" gastinterpret, {', '.join(f'artist name {at}, artist {at}, künstlername {at}' for at in range(2, 51))}",
         counted="artists",
     ),
     "album": Column(
         "album name, album title, release title, release name, release, track album name, product title,"
         " product name, albumtitel, albumname, produkttitel, titre de l'album, título del álbum, release titel,"
-        " titolo dell'album, título do álbum",
+        " titolo dell'album, título do álbum"
+        ", アルバム, アルバム名, альбом",
         ("Trios", "Trios"),
         counted="albums",
     ),
@@ -236,19 +239,22 @@ COLUMNS: Mapping[str, Column] = {
         " erscheinungsdatum, veröffentlichungsdatum, veröffentlicht, veröffentlicht am, releasedatum, vö, vö datum,"
         " veröffentlichungsdatum des albums, date, datum, original release date, original date, release year,"
         " released year, year, jahr, erscheinungsjahr, date de sortie, date de parution, fecha de lanzamiento,"
-        " fecha de publicación, data di uscita, data di pubblicazione, data de lançamento",
+        " fecha de publicación, data di uscita, data di pubblicazione, data de lançamento"
+        ", リリース日, 発売日, дата выхода, дата релиза",
         ("2026-10-15", "2026-10-15"),
     ),
     "duration_ms": Column(
         "track duration, track length, duration, length, song length, song duration, time, total time,"
         " running time, playing time, play time, run time, dauer, länge, laenge, spieldauer, spielzeit, laufzeit,"
-        " tracklänge, titellänge, track dauer, durée, duración, asset duration, durata, duração, duur, speelduur",
+        " tracklänge, titellänge, track dauer, durée, duración, asset duration, durata, duração, duur, speelduur"
+        ", recording duration, recording length, 再生時間, длительность",
         ("692000", "308500"),
         fills="duration",
     ),
     "genre": Column(
         "genres, main genre, primary genre, track genre, track genres, album genre, playlist genre, artist genres,"
-        " album genres, musikrichtung, hauptgenre, stil, künstler genres, género, asset genre, genere",
+        " album genres, musikrichtung, hauptgenre, stil, künstler genres, género, asset genre, genere"
+        ", ジャンル, жанр",
         ("Classical", "Classical; Chamber music"),
         counted="genres",
     ),
@@ -274,7 +280,8 @@ COLUMNS: Mapping[str, Column] = {
     "track_number": Column(
         "track no, track nr, track num, track position, track index, titelnummer, titelnr, titel nr, tracknummer,"
         " number, no, nr, position, sequence, sequence number, numéro de piste, número de pista, track sequence,"
-        " asset sequence, track number on album, numero traccia, numero di traccia, número da faixa",
+        " asset sequence, track number on album, numero traccia, numero di traccia, número da faixa"
+        ", no de pista, no de piste, トラック番号, номер трека",
         ("1", "2"),
     ),
     "disc_number": Column(
@@ -284,13 +291,15 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "explicit": Column(
         "explicit lyrics, track explicit lyrics, parental advisory, parental warning, explicit content,"
-        " parental warning type, explicit status, is explicit, advisory, explizit, explizite inhalte, jugendschutz",
+        " parental warning type, explicit status, is explicit, advisory, explizit, explizite inhalte, jugendschutz"
+        ", explicite, contenu explicite, explícito, contenido explícito, esplicito",
         ("no", "no"),
     ),
     "album_artist": Column(
         "album artists, album artist name, album artist names, release artist, release artists, product artist,"
         " albumkünstler, albumkuenstler, albuminterpret, album künstlername, release display artist,"
-        " product display artist",
+        " product display artist"
+        ", アルバムアーティスト",
         ("Clara Schumann", "Clara Schumann"),
         counted="albums",
     ),
@@ -306,7 +315,8 @@ COLUMNS: Mapping[str, Column] = {
         "record label, label name, album label, release label, imprint label, imprint,"
         " product label, plattenfirma, plattenlabel, musiklabel, labelname,"
         " maison de disques, sello, discográfica, recording label, etichetta, etichetta discografica, gravadora, selo,"
-        " platenlabel, platenmaatschappij",
+        " platenlabel, platenmaatschappij"
+        ", sello discográfico, casa discografica, レーベル, лейбл",
         ("Example Records", "Example Records"),
         counted="albums",
     ),

@@ -2,7 +2,7 @@
 
 They are those of Spotify for Artists and Spotify's catalog data (`track_name`), Exportify, DistroKid, TuneCore, CD
 Baby, Bandcamp, Believe, Beatport, MusicBrainz and MusicBrainz Picard, Mp3tag, iTunes, and of ordinary sheets in
-English, German, French, Spanish, Italian, Portuguese and Dutch. docs/import.md names the pages that describe them. Of
+English and nine other languages. docs/import.md names the pages that describe them. Of
 several columns for a field, the one named first here is read.
 """
 
@@ -19,17 +19,17 @@ from musicsvc.store.importing.files.records import FIGURE, LONGEST_HEADING
 from musicsvc.wording import cut
 
 # Columns of plays with the date, and with the time of day, that may stand side by side.
-DATES = "date, date played, play date, air date, broadcast date, start date, datum, sendedatum, fecha, data, dato"
-CLOCKS = (
-    "time, time played, play time, air time, broadcast time, start time, zeit, uhrzeit, sendezeit, hora, heure, ora"
-)
+DATES = "date, date played, play date, air date, broadcast date, start date, date d'écoute, date de diffusion"
+DATES += ", datum, sendedatum, fecha, data, dato, 日付"
+CLOCKS = "time, time played, play time, air time, broadcast time, start time"
+CLOCKS += ", zeit, uhrzeit, sendezeit, hora, heure, ora, 時刻"
 # Of releases, likewise.
 YEARS = "year, release year, released year, jahr, erscheinungsjahr, año, ano, année, anno"
 MONTHS = "month, release month, released month, monat, mes, mese, mês, mois"
 DAYS = "day, release day, released day, tag, día, dia, giorno, jour"
 CATALOG = {name: column.headings for name, column in COLUMNS.items()}
 PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", "album", "isrc")} | {
-    "external_id": "spotify track uri, track uri, spotify id, recording mbid, recording gid",
+    "external_id": "spotify track uri, track uri, spotify id, recording mbid, recording gid, mbz recording id",
     "listener": (
         "listener id, user, user name, user id, account, account id, customer id, subscriber id, station, callsign,"
         " call sign, hörer, nutzer"
@@ -37,7 +37,7 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "played_at": (
         "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp,"
         " date played, playback start time, start time, started at, submission time, entry date, date,"
-        f" airtime, date time played, gespielt am, zeitpunkt, {CLOCKS}, datum"
+        f" airtime, date time played, gespielt am, zeitpunkt, {CLOCKS}, 再生日時, {DATES}"
     ),
     "listened_ms": (
         "ms played, seconds played, minutes played, duration played, listened, time listened, listening time,"
@@ -78,7 +78,18 @@ OWN_IDS = {"trackid", "albumid"}
 RELEASED = {"releaseid", "catalognumber", "catalogno", "catno", "catnumber", "cataloguenumber", "katalognummer"}
 RELEASED |= {"tracks", "numberoftracks", "upc", *COLUMNS["upc"].headings.replace(" ", "").split(",")}
 OF_TRACKS = ("external_id", "track", "item_type", "album", "duration_ms", "bpm", "key", "isrc", "track_number")
-VERSIONS = {"version", "mix", "mixname", "mixversion", "remix", "trackversion", "trackmix", "assetversion", "fassung"}
+VERSIONS = {
+    "version",
+    "mix",
+    "mixname",
+    "mixversion",
+    "remix",
+    "trackversion",
+    "trackmix",
+    "assetversion",
+    "recordingversion",
+    "fassung",
+}
 DAILY = {"date", "trackid", "track", "artists", "plays", "listeners"}  # of our exports of the plays of each day
 # Of the zones in headings such as `Played at (CET)`, other than UTC.
 ZONES = {"local", "lokal", "ortszeit", "europe", "america", "asia", "australia", "africa", "pacific"}

@@ -67,6 +67,8 @@ SHEETS = [
                 "Spanish",
                 "Título;Artista;Álbum;Fecha de lanzamiento;Duración;Género;ISRC;Número de pista;Código UPC;Sello",
             ),
+            ("Japanese", "曲名;アーティスト名;アルバム;リリース日;再生時間;ジャンル;ISRC;トラック番号;UPC;レーベル"),
+            ("Russian", "Название;Исполнитель;Альбом;Дата выхода;Длительность;Жанр;ISRC;Номер трека;UPC;Лейбл"),
             ("Italian", "Titolo;Artista;Album;Data di uscita;Durata;Genere;ISRC;Numero traccia;Codice UPC;Etichetta"),
             (
                 "Portuguese",
@@ -248,6 +250,16 @@ SHEETS = [
         "Two,Ann & Co,036000291452,Nine,2026-10-15,3,Rag,Ann,GBAYE6800011,225,Jazz,Ragtime",
         RAG | {"album": "Two", "album_artists": ("Ann & Co",), "upc": "036000291452", "release_date": "2026-10-15",
                "track_number": 3, "duration": 225_000, "genres": {"jazz": "Jazz"}, "tags": ("Ragtime",)},
+    ),
+    Sheet(
+        "SoundExchange, upload of ISRCs",
+        "ISRC*,Recording Title*,Recording Artist*,Recording Duration* (HH:MM:SS)\nGBAYE6800011,Rag,Ann,00:03:45",
+        RAG | {"isrc": "GBAYE6800011", "duration": 225_000},
+    ),
+    Sheet(
+        "a sheet in Portuguese",
+        "Título;Artista;Explícito;Gravadora;Álbum\nRag;Ann;Sim;Nine;Two",
+        RAG | {"explicit": True, "label": "Nine", "album": "Two"},
     ),
     Sheet(
         "The MLC, works and their recordings",
