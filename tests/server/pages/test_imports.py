@@ -115,6 +115,8 @@ async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None
     assert tracks(developer) == []
     shown = await imported(developer, path)
     assert "line 4: track is missing" in shown
+    removed = await developer.browser.post(f"{path}/discard")  # in a window from before the import
+    assert (removed.status, "was imported" in text(removed)) == (409, True)
     refused = await developer.browser.get(f"{path}/refused.csv")
     assert refused.body.decode().splitlines() == [
         '\ufeff"line","reason","Title","Artist","Duration","Released","Genre"',

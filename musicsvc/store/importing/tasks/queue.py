@@ -20,6 +20,7 @@ ENDED, ACTIVE = (DONE, STOPPED), (RUNNING, STOPPING)
 MOST_WAITING = 32
 RETRY_AFTER = 30
 KEPT = DAY
+NOT_IDLE = "The file is being read or was imported. Open its page again to see its state."
 UNDER_WAY = "An import of yours is under way. Wait until it is done, or stop it."
 UNDOING = "An undo of yours is under way. Wait until it is done."
 FULL = f"{MOST_WAITING} imports are waiting already. Try again in half a minute."
@@ -93,8 +94,7 @@ def list_own(user: int) -> list[ImportTask]:
 def check_again(task: ImportTask, options: Mapping[str, Any]) -> None:
     """Check the file with other options. Raises Conflict while it is being read, and once it is imported."""
     _require_room()
-    again = ImportTask.state.in_(ENDED) & ~((ImportTask.step == IMPORT) & (ImportTask.state == DONE))
-    _change(task, again, step=CHECK, state=WAITING, options=orjson.dumps(options).decode(), percent=0)
+    _change(task, _is_idle(), step=CHECK, state=WAITING, options=orjson.dumps(options).decode(), percent=0)
 
 
 def start(task: ImportTask) -> None:
@@ -109,7 +109,12 @@ def start(task: ImportTask) -> None:
 
 def _change(task: ImportTask, when: Any, **values: Any) -> None:
     if not ImportTask.update(**values).where(ImportTask.id == task.id, ImportTask.step != UNDO, when).execute():
-        raise Conflict("The file is being read or was imported. Open its page again to see its state.")
+        raise Conflict(NOT_IDLE)
+
+
+def _is_idle() -> Any:
+    """Return the condition of a file that is neither being read nor imported."""
+    return ImportTask.state.in_(ENDED) & ~((ImportTask.step == IMPORT) & (ImportTask.state == DONE))
 
 
 def stop(task: ImportTask) -> None:
@@ -119,9 +124,9 @@ def stop(task: ImportTask) -> None:
 
 
 def discard(task: ImportTask) -> None:
-    """Remove an uploaded file. Raises Conflict while it is being read."""
-    if not ImportTask.delete().where(ImportTask.id == task.id, ImportTask.state.in_(ENDED)).execute():
-        raise Conflict(UNDER_WAY)
+    """Remove an uploaded file. Raises Conflict while it is being read, and once it is imported."""
+    if not ImportTask.delete().where(ImportTask.id == task.id, _is_idle()).execute():
+        raise Conflict(NOT_IDLE)
 
 
 def waiting(place: str) -> list[ImportTask]:
