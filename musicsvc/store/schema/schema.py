@@ -240,6 +240,10 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
     # The lock lasts as long as an idle transaction of its own, so that it works through a pooler too.
     database, lock = postgres.PostgresDatabase(url), postgres.PostgresDatabase(url)
     try:
+        lock.connect()
+    except postgres.ERRORS as error:
+        raise postgres.refused(url, error) from error
+    try:
         # Migrations wait for each other without limit, but for a table in use no longer than a unit of work does.
         lock.execute_sql(f"{WITHOUT_LIMIT}; SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
         yield database

@@ -191,9 +191,12 @@ def test_a_server_that_was_read_only_is_used_again_without_a_restart(store: Stor
     assert store.read(_tags).result() == ["calm", "slow"]
 
 
-def test_a_missing_server_is_reported_in_one_line_without_the_password(tmp_path: Path) -> None:
+@pytest.mark.parametrize("use", [opening.connect, schema.upgrade])
+def test_a_missing_server_is_reported_in_one_line_without_the_password(
+    tmp_path: Path, use: Callable[[str], object]
+) -> None:
     with pytest.raises(Unavailable) as refusal:
-        opening.connect(f"postgresql://ada:secret@/none?host={quote(str(tmp_path), safe='')}")
+        use(f"postgresql://ada:secret@/none?host={quote(str(tmp_path), safe='')}")
 
     assert refusal.value.message == "The database is not available."
     told = f"The database postgresql://ada:***@/none?host={quote(str(tmp_path), safe='')} does not accept connections: "

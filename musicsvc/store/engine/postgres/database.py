@@ -230,6 +230,11 @@ def translate(error: BaseException) -> BaseException:
     return error
 
 
+def refused(url: str, error: BaseException) -> Unavailable:
+    """Return the failure for an error while a connection to the database is made."""
+    return Unavailable(here=f"{describe(url)} does not accept connections: {reason(error)}.")
+
+
 def reason(error: BaseException) -> str:
     """Return the error message in one line, without PostgreSQL's DETAIL section, questions, and parts of statements."""
     told = str(error).partition("DETAIL:")[0].partition("\nLINE ")[0]

@@ -27,13 +27,13 @@ from musicsvc.store.engine.postgres.database import (
     Task,
     driver_error,
     reason,
+    refused,
     translate,
 )
 from musicsvc.store.engine.postgres.waiting import Limits, NoResponse, limited
 from musicsvc.store.engine.sql import T, bind, following, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
 from musicsvc.store.engine.tables import noting
-from musicsvc.store.engine.url import describe
 
 READERS = 6
 WRITERS = 4
@@ -266,7 +266,7 @@ class PostgresStore(Store):
                 raise NoResponse("it does not respond")
             self._database.connect(reuse_if_open=True)
         except ERRORS as error:
-            raise Unavailable(here=f"{describe(self.url)} does not accept connections: {reason(error)}.") from error
+            raise refused(self.url, error) from error
 
     def _attempt(self, task: Task[T], limits: Limits) -> T:
         limits.deadline = min(task.deadline, time.monotonic() + BEGIN_SECONDS)
