@@ -6,6 +6,7 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.models import DivideRule
 
 MOST_KEPT = 1_000  # rules of an account
+REPLACE = "ON CONFLICT (user_id, heading) DO UPDATE SET signs = excluded.signs, set_at = excluded.set_at"
 
 
 def of_account(user: int) -> dict[str, tuple[str, ...]]:
@@ -16,10 +17,8 @@ def of_account(user: int) -> dict[str, tuple[str, ...]]:
 
 def keep(user: int, rules: Mapping[str, tuple[str, ...]], now: int) -> None:
     """Keep rules for an account. Beyond MOST_KEPT the oldest go."""
-    own = DivideRule.user == user
-    DivideRule.delete().where(own, DivideRule.heading.in_(list(rules))).execute()
-    newest = DivideRule.select(DivideRule.heading).where(own).order_by(DivideRule.set_at.desc(), DivideRule.heading)
-    others = [heading for (heading,) in newest.limit(MOST_KEPT - len(rules)).tuples().iterator()]
-    DivideRule.delete().where(own, DivideRule.heading.not_in(others)).execute()
     rows = [(user, heading, " ".join(signs), now) for heading, signs in rules.items()]
-    bulk.insert(DivideRule, ("user", "heading", "signs", "set_at"), rows)
+    bulk.insert(DivideRule, ("user", "heading", "signs", "set_at"), rows, REPLACE)
+    own = DivideRule.user == user
+    newest = DivideRule.select(DivideRule.heading).where(own).order_by(DivideRule.set_at.desc(), DivideRule.heading)
+    DivideRule.delete().where(own, DivideRule.heading.not_in(newest.limit(MOST_KEPT))).execute()

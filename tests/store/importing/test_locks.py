@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from musicsvc.store.accounts import divide_rules
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import identifiers
 from musicsvc.store.catalog.import_lock import lock_imports
@@ -105,3 +106,9 @@ def test_whoever_gives_a_track_an_isrc_waits_for_the_others(
 ) -> None:
     require_wait(store, identifiers.lock, partial(identifiers.require_free, "GBAYE6800012", actor=label))
     require_begun_waits(store, identifiers.lock, partial(threads.submit, run_import, "catalog"))
+
+
+def test_of_two_imports_that_keep_a_rule_for_one_column_the_last_counts(store: Store) -> None:
+    signs = [("&",), ("feat.",)]
+    require_wait(store, *(partial(divide_rules.keep, 0, {"artist": each}, 1) for each in signs))
+    assert store.read(partial(divide_rules.of_account, 0)).result() == {"artist": signs[1]}
