@@ -62,6 +62,7 @@ def dismiss(names: int | None, *, actor: Caller) -> None:
 
     Raises NotFound if the listens of the entry have been counted or dismissed since it was found.
     """
+    sql.lock(resolving.LOCK)
     which = [PendingListen.user == actor.user_id, PendingListen.counted_for.is_null()]
     if names is not None:
         which.append(PendingListen.names == names)

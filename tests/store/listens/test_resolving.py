@@ -14,6 +14,7 @@ from musicsvc.errors import Invalid
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import artists, tracks
 from musicsvc.store.editing import deletions, edits
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import undo
@@ -29,7 +30,7 @@ from tests.support import play_counts, reported_plays
 from tests.support.bounds import Bounds
 from tests.support.catalog_import import import_rows
 from tests.support.merges import merge
-from tests.support.postgres_locks import require_begun_waits
+from tests.support.postgres_locks import require_begun_waits, require_wait
 from tests.support.undoing import quiet, require_sound
 
 AT = NOW - 600 * SECOND
@@ -316,3 +317,10 @@ def test_no_play_is_counted_for_a_track_that_another_node_deletes_meanwhile(
     assert played(store) == []
     assert waiting(store, ann)[NAMES] >= 1
     require_sound(store)
+
+
+@pytest.mark.only_on("postgres")
+def test_a_listen_is_dismissed_before_or_after_another_node_counts_it(store: Store, ann: Identity) -> None:
+    hear(store, ann, heard(1))
+    require_wait(store, partial(sql.lock, resolving.LOCK), partial(pending.dismiss, None, actor=ann))
+    assert waiting(store, ann) == {}
