@@ -14,13 +14,13 @@ from musicsvc.server import browsers
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.browsers import Browser
 from musicsvc.server.call import Call, Exchange
-from musicsvc.server.routes.route import SAFE, Access, Family
+from musicsvc.server.routes.route import LISTENS, SAFE, TOOLS, Access, Family
 from musicsvc.server.shapes.pages import Redirect
 from musicsvc.store.accounts.api_access import NoAccess
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 
-API = "/api/"
+FOR_PROGRAMS = ("/api/", LISTENS, TOOLS)  # the beginnings of paths
 TOUCH_SECONDS = 1.0  # a page does not wait longer to note the last use of its session
 NOT_SENT = (
     "You were signed out when the form arrived, so nothing of it was saved."
@@ -102,12 +102,12 @@ class Sessions:
 
 
 def wants_page(exchange: Exchange) -> bool:
-    """Return True if errors are answered with a page: on the paths of pages, and for browsers outside the API.
+    """Return True if errors are answered with a page: on the paths of pages, and for browsers outside the APIs.
 
     A client that accepts JSON but not HTML gets JSON, and so does one that wants a file and does not name HTML.
     """
     accepted, route = ",".join(exchange.request.headers.getall(hdrs.ACCEPT, ())), exchange.call.route
     if "text/html" in accepted:
-        return not exchange.path.startswith(API)
+        return not exchange.path.startswith(FOR_PROGRAMS)
     shown = route is not None and route.family is Family.PAGE and not exchange.path.endswith(FILES)
     return shown and "application/json" not in accepted

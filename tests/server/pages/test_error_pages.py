@@ -137,6 +137,9 @@ async def test_a_program_that_is_signed_out_gets_401_on_each_page_that_needs_a_s
             assert (await send(path, Accept="application/json, text/html")).status == 303, path
             assert (await send(path, Accept="*/*")).status == (401 if path.endswith(FILES) else 303), path
         assert (await browser.get("/", Accept="application/json")).status == 200
+        for path in ("/api/none", "/1/none", "/1/validate-token", "/mcp"):  # Java asks for HTML unless told otherwise
+            answer = await browser.get(path, Accept="text/html, */*; q=.2")
+            assert answer.headers["Content-Type"].startswith("application/json"), path
     assert "/settings" in PAGES
 
 
