@@ -239,7 +239,10 @@ class Dispatcher:
 
     def _notify(self, call: Call) -> None:
         for observe in self._observers:
-            observe(call)
+            try:
+                observe(call)
+            except Exception:  # the response is on its way, and other observers go on
+                log.exception("unhandled exception while noting request %s", call.request_id)
 
     async def _reply(self, exchange: Exchange) -> Reply:
         if exchange.failure is not None:

@@ -4,12 +4,15 @@ import logging
 from typing import Any, NoReturn
 
 import pytest
+from prometheus_client import Histogram
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Settings
 from musicsvc.server.pages import html
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.shapes import envelope
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
 from musicsvc.store.catalog import artists
 from musicsvc.store.dashboards import dashboards
 from musicsvc.store.engine.store import Store
@@ -18,7 +21,7 @@ from musicsvc.store.models import Artist
 from tests.support.listening_world import catalog
 from tests.support.page_client import add_session, page_client
 from tests.support.response_checks import conforms
-from tests.support.serving import Answer, running
+from tests.support.serving import Answer, person, running
 from tests.support.shared_server import Shared
 
 MESSAGE = "There is not enough memory for this. Try again in a second."
@@ -68,6 +71,21 @@ async def test_a_request_without_memory_is_503_in_the_format_of_its_path_and_cou
         assert (last.status, last.headers["X-RateLimit-Remaining"]) == (200, "8")
     (logged,) = [each for each in caplog.records if each.name == "musicsvc" and each.levelno >= logging.WARNING]
     assert (logged.getMessage(), logged.exc_info) == ("answering requests with 503: out of memory or threads", None)
+
+
+async def test_a_response_does_not_depend_on_what_is_noted_of_its_request(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, token = person(store, clock, "ann@label.test")
+    async with running(store, clock) as client:
+        monkeypatch.setattr(Histogram, "labels", exhausted)
+        answer = await client.holding(token).post("artists", {"name": "Ada"}, headers={"X-Request-Id": "my-own-id"})
+        assert answer.status == 201
+    assert "unhandled exception while noting request my-own-id" in caplog.messages
+    with activity_log.build(store.url) as log:
+        log.prepare()
+        (entry,) = log.read(lambda: calls.find(calls.Filter(request_id="my-own-id"), limit=9)).result()
+    assert entry.status == 201
 
 
 async def test_a_response_that_cannot_be_packed_for_want_of_memory_is_503(
