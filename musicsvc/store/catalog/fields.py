@@ -196,7 +196,7 @@ COLUMNS: Mapping[str, Column] = {
         " titre, titre du morceau, morceau, chanson, título, título de la canción, canción, title text, work title,"
         " werktitel, titre de l'oeuvre, titre de l'œuvre, asset title, titolo, titolo del brano, brano,"
         " título da música, música, faixa"
-        ", 曲名, 楽曲名, トラック名, название, название трека",
+        ", 曲名, 楽曲名, トラック名, 名前, название, название трека",
         ("Allegro moderato", "Scherzo"),
         fills="name",
     ),
@@ -240,14 +240,14 @@ COLUMNS: Mapping[str, Column] = {
         " veröffentlichungsdatum des albums, date, datum, original release date, original date, release year,"
         " released year, year, jahr, erscheinungsjahr, date de sortie, date de parution, fecha de lanzamiento,"
         " fecha de publicación, data di uscita, data di pubblicazione, data de lançamento"
-        ", リリース日, 発売日, дата выхода, дата релиза",
+        ", リリース日, 発売日, 年, дата выхода, дата релиза",
         ("2026-10-15", "2026-10-15"),
     ),
     "duration_ms": Column(
         "track duration, track length, duration, length, song length, song duration, time, total time,"
         " running time, playing time, play time, run time, dauer, länge, laenge, spieldauer, spielzeit, laufzeit,"
         " tracklänge, titellänge, track dauer, durée, duración, asset duration, durata, duração, duur, speelduur"
-        ", recording duration, recording length, 再生時間, длительность",
+        ", recording duration, recording length, 再生時間, 時間, длительность",
         ("692000", "308500"),
         fills="duration",
     ),
@@ -286,7 +286,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "disc_number": Column(
         "disc no, disc nr, disc, disk number, disk no, disk, cd number, cd no, cd, volume number, volume no,"
-        " cd nummer, cd nr, discnummer, disc nummer, medium position, disc number of album",
+        " cd nummer, cd nr, discnummer, disc nummer, medium position, disc number of album, ディスク番号",
         ("1", "1"),
     ),
     "explicit": Column(

@@ -63,9 +63,10 @@ TITLED_MORE = {"tracktitle", "trackname", "tracktitel", "songtitle", "songname",
 TITLED = "track"  # a column of this name beside one with titles holds numbers
 PLACES = {"number", "no", "nr", "position", "sequence", "sequencenumber"}  # in a playlist or a chart
 JOINTS = {"in", "the", "of"}
-# Of reports of sales, whose plain dates are those of sales; and of logs, whose dates and times are those of plays.
+# Of charts and of reports of sales, whose plain dates are those of charts and sales.
 SALES = {"quantity", "qty", "units", "unitssold", "streams", "earnings", "royalty", "royalties", "retailer", "store"}
-SALES |= {"menge", "anzahl", "erlos"}
+SALES |= {"menge", "anzahl", "erlos", "lastweek", "peakrank", "peakposition", "weeksonboard", "weeksonchart"}
+PERIODS = {"month", "monat", "mes", "mois", "mese"}  # beside them, a plain year is that of sales, too
 WHEN = {"date", "datum", "time"}
 # Columns whose ids tell how many names the column for a field has.
 COUNTS = {
@@ -213,7 +214,8 @@ def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, 
 
     ranks = {key: rank for rank, key in enumerate(known(field, synonyms))}
     if field in {"release_date", "duration_ms"} and _are_events(columns.values()):
-        ranks = {key: rank for key, rank in ranks.items() if key not in WHEN}
+        when = WHEN if forms.isdisjoint(PERIODS) else {*WHEN, "year", "jahr"}
+        ranks = {key: rank for key, rank in ranks.items() if key not in when}
     is_chart = _are_events(columns.values()) and forms.isdisjoint(known("album", CATALOG["album"]))
     if field == "track_number" and (is_chart or not forms.isdisjoint(known("playlist", CATALOG["playlist"]))):
         ranks = {key: rank for key, rank in ranks.items() if key not in PLACES}

@@ -273,6 +273,21 @@ SHEETS = [
         RAG | {"album": "Two", "upc": "036000291452", "release_date": None},
     ),
     Sheet(
+        "a report of sales, whose year and month are those of sales",
+        "Year,Month,Store,Artist,Title,Units\n2024,1,X,Ann,Rag,10",
+        RAG | {"release_date": None},
+    ),
+    Sheet(
+        "charts, whose dates are those of weeks",
+        "date,rank,song,artist,last-week,peak-rank,weeks-on-board\n2021-11-06,1,Rag,Ann,1,1,3",
+        RAG | {"release_date": None, "track_number": None},
+    ),
+    Sheet(
+        "lists of objects as Python writes them (FMA)",
+        "track_title,artist_name,track_genres\nRag,Ann,\"[{'genre_id': '21', 'genre_title': 'Jazz'}]\"",
+        RAG | {"genres": {}},
+    ),
+    Sheet(
         "a log of a radio station, whose times are those of plays",
         "Date,Time,Artist,Title\n2024-03-21,14:05,Ann,Rag",
         RAG | {"release_date": None, "duration": 0},

@@ -12,6 +12,7 @@ from musicsvc.wording import CONTROLS, is_url, is_visible, name_problem
 MOST_NAMES = 1_000  # in a cell
 URL_LENGTH = 2048
 SEPARATOR, JOINT = ";", ", "  # between names in cells, and in the artist of a listen that has a list of them, too
+OBJECTS = ("[{", '{"', "{'")  # how a text begins that has objects of JSON or Python
 # What spreadsheets write into a CSV file for a formula that failed, in English, German and French.
 ERRORS = {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#BEZUG!", "#WERT!", "#VALEUR!"}
 
@@ -38,8 +39,10 @@ def text(value: Any, longest: int) -> str | None:
 
 
 def name(value: Any, longest: int) -> str | None:
-    """Return the cell as text like `text`, or None if it has no visible character."""
+    """Return the cell as text like `text`, or None if it has no visible character. Raises ValueError for objects."""
     found = text(value, longest)
+    if found is not None and found[0] in "[{" and found.startswith(OBJECTS):
+        raise ValueError("has objects in place of names; write what is in them as cells")
     return found if found is not None and is_visible(found) else None
 
 
