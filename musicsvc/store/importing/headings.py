@@ -37,7 +37,7 @@ PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", 
     "played_at": (
         "played, listened at, scrobbled at, time stamp, time, date time, uts, ts, unix time, unix timestamp,"
         " date played, playback start time, start time, started at, submission time, entry date, date,"
-        f" airtime, date time played, gespielt am, zeitpunkt, {CLOCKS}, 再生日時, {DATES}"
+        f" airtime, date time played, gespielt am, zeitpunkt, zeitstempel, start, {CLOCKS}, 再生日時, {DATES}"
     ),
     "listened_ms": (
         "ms played, seconds played, minutes played, duration played, listened, time listened, listening time,"

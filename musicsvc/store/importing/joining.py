@@ -98,7 +98,7 @@ def find(names: Sequence[str], rows: Sequence[Record], fields: Collection[str], 
 def _text(value: Any) -> str:
     if isinstance(value, time | timedelta):  # a time of day without seconds may be cut to the minute
         return clock_text(span(value)).removesuffix(":00")
-    return "" if is_blank(value) else str(value).strip().removesuffix(" 00:00:00")
+    return "" if is_blank(value) else " ".join(str(value).split()).removesuffix(" 00:00:00")
 
 
 def in_utc(

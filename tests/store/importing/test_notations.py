@@ -223,6 +223,7 @@ PLAYS = [
     (["1/31/26 12:00 PM", "01/31/2026 1:00 pm +01:00"], None),
     (["01.31.2026 12:00", "01.31.2026 12:00 PM"], None),
     (["20260131T120000Z", "2026/01/31 12:00"], None),
+    (["Jan 31, 2026 at 12:00\u202fPM", "31 janvier 2026 à 12:00", "31/01/2026\xa012:00 p. m."], None),
     (["1769860800", "1769860800.0"], None),
     (["01/31/2026 12:00"], "MM/DD/YYYY"),
 ]
@@ -315,6 +316,7 @@ def test_times_below_a_zone_are_read_if_it_is_utc_or_if_they_say_so(
             import_file(store, file, kind)
 
 
+CLOCKED = {"Time", "Uhrzeit", "Air Time (UTC)", "Hora"}
 NOON = ("31.01.2026", "12:00:00")
 
 
@@ -325,6 +327,7 @@ NOON = ("31.01.2026", "12:00:00")
         (("Uhrzeit", "Datum"), [("12:00", "31.01.2026"), ("12:00", "31.1.26")], ""),
         (("Air Date", "Air Time (UTC)"), [("1/31/2026", "12:00 PM"), ("01/31/2026", "12:00:00 PM")], ""),
         (("Date", "Time", "UTC Offset"), [(*NOON, "+00:00"), (*NOON, "")], ""),
+        (("Fecha", "Hora", "Time zone"), [("31/01/2026", "12:00 p. m.", "UTC")], ""),
         (("Date", "Time (CET)"), [NOON], "in another zone"),
         (("Date", "Time"), [("2026-01-31", "3:45"), ("2026-01-31", "4:01")], "no date"),  # those may be lengths
     ],
@@ -340,8 +343,8 @@ def test_date_and_time_of_plays_may_stand_side_by_side(
             import_file(store, file, kind)
     else:
         summary = import_file(store, file, kind)
-        assert {each.why for each in summary.columns if each.column in {"Date", "Datum", "Air Date"}} == {
-            f"it is read with {next(each for each in columns if 'ime' in each or 'zeit' in each)}"
+        assert {each.why for each in summary.columns if each.column in {"Date", "Datum", "Air Date", "Fecha"}} == {
+            f"it is read with {next(each for each in columns if each in CLOCKED)}"
         }
         times = store.read(lambda: [each.played_at for each in Play.select()]).result()
         assert times == [1_769_860_800_000_000] * len(rows)

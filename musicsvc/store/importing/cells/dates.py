@@ -42,7 +42,22 @@ WEEKDAYS = (
     "mon tue tues wed thu thur thurs fri sat sun monday tuesday wednesday thursday friday saturday sunday",
     "mo di mi do fr sa so montag dienstag mittwoch donnerstag freitag samstag sonntag",
 )
-ASIDE = {"st", "nd", "rd", "th", "er", "of", "de", *(word for words in WEEKDAYS for word in words.split())}
+ASIDE = {
+    "st",
+    "nd",
+    "rd",
+    "th",
+    "er",
+    "of",
+    "de",
+    "at",
+    "um",
+    "à",
+    "às",
+    "alle",
+    "om",
+    *(word for words in WEEKDAYS for word in words.split()),
+}
 LAST_MONTH = 12
 LONGEST_YEAR = 4  # digits
 SERIAL = "is a date that a spreadsheet wrote as a number; format its column as a date"
@@ -145,7 +160,7 @@ def reader(order: str | None) -> Parse:
         text = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
         if plain := PLAIN.fullmatch(text):
             return _day(plain[1], plain[2], plain[3])
-        day, clock = without_clock(text)
+        day, clock = without_clock(" ".join(text.split()))  # with any white space
         found = parts(day, order) if not clock or CLOCK.fullmatch(clock) else None
         if found is None and len(whole := text.partition(".")[0]) == SERIAL_DIGITS and whole.isdecimal():
             raise ValueError(SERIAL)
@@ -186,7 +201,11 @@ def order_of(sample: Sample) -> tuple[str | None, tuple[int, str] | None]:
     """Return the order of days and months in a column, if it has one, and the first cell that leaves it open."""
     if sample.order:
         return sample.order, None
-    texts = [(line, value.strip()) for line, value in sample.cells if isinstance(value, str) and len(value) <= LONGEST]
+    texts = [
+        (line, " ".join(value.split()))
+        for line, value in sample.cells
+        if isinstance(value, str) and len(value) <= LONGEST
+    ]
     found = [(line, text, each) for line, text in texts if (each := SLASHED.fullmatch(without_clock(text)[0]))]
     # A year of two digits may come first.
     if any(int(each[1]) > LAST_MONTH and (len(each[4]) == LONGEST_YEAR or int(each[4]) > 31) for _, _, each in found):  # noqa: PLR2004 - days

@@ -33,7 +33,7 @@ PLAIN_HOUR = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ](?:[01][0-9]|2[0-3])")
 HOUR = len("2026-01-31T12")
 MOST_HOURS = 2048  # that are kept
 CLOCK = re.compile(
-    r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)? ?(?:([AP])\.?M\.?)? ?"
+    r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)? ?(?:([AP])\.? ?M\.?)? ?"
     r"(?:Z|UTC|GMT)?(?:([+-][0-9]{1,2})(?::?([0-9]{2}))?)?",
     re.IGNORECASE,
 )
@@ -68,7 +68,7 @@ def _unix(value: Any) -> int | None:
         seconds /= 1000
     if seconds is not None and abs(seconds) > LATEST:
         raise ValueError(OUT_OF_RANGE)
-    if seconds is not None and int(seconds) in SERIALS:
+    if seconds is not None and (int(seconds) in SERIALS or 0 < seconds < 1):
         raise ValueError(SERIAL)
     return None if seconds is None else int(seconds * SECOND)
 
@@ -105,7 +105,7 @@ def reader(order: str | None) -> Parse:
         try:
             if text is not None:
                 plain = datetime.fromisoformat(text) if PLAIN.fullmatch(text) else None
-                found = read(NOTATIONS, text, order or "either") if plain is None else since(plain)
+                found = since(plain) if plain else read(NOTATIONS, " ".join(text.split()), order or "either")
             elif isinstance(value, datetime):
                 found = since(value)
             elif not isinstance(value, date):
