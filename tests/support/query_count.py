@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 from musicsvc.store.engine.sql import current
@@ -24,12 +25,12 @@ def queries(store: Store, on_statement: Callable[[Any], object] | None = None) -
     database = store.read(current).result()
     statements: list[Any] = []
 
-    def count(statement: Any) -> None:
+    def keep(statement: Any) -> None:
         # On PostgreSQL the server's batches write through the same database object.
         if threading.current_thread().name.startswith("store-read"):
             statements.append(statement)
 
-    hooks = [count, *([on_statement] if on_statement is not None else [])]
+    hooks = [keep, *([on_statement] if on_statement is not None else [])]
     database.query_hooks.extend(hooks)
     try:
         yield statements
@@ -57,3 +58,15 @@ def statements() -> Iterator[list[Any]]:
         yield found
     finally:
         current().query_hooks.remove(found.append)
+
+
+def instructions(unit: Callable[[], object]) -> int:
+    """Call a unit on SQLite, and return how many times SQLite ran ten instructions for it."""
+    ticks = count()
+    connection: Any = current().connection()
+    connection.set_progress_handler(lambda: next(ticks) < 0, 10)
+    try:
+        unit()
+    finally:
+        connection.set_progress_handler(None)
+    return next(ticks)

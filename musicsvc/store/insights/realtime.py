@@ -4,6 +4,8 @@ import hmac
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from peewee import SQL
+
 from musicsvc.clock import HOUR, MINUTE
 from musicsvc.store import security
 from musicsvc.store.engine.sql import compiled
@@ -55,10 +57,10 @@ def load(track: Subject, now: int) -> Realtime:
 def newest(track: int, limit: int) -> list[LoggedPlay]:
     found: list[LoggedPlay] = []
     for day in days_played(Subject(TRACK, track)):
-        found += between(track, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
-        if len(found) >= limit:
+        found += [LoggedPlay(*row) for row in _newest_of(day, track, limit - len(found))]
+        if len(found) == limit:
             break
-    return found[:limit]
+    return found
 
 
 def between(track: int, first: int, end: int) -> list[LoggedPlay]:
@@ -68,8 +70,17 @@ def between(track: int, first: int, end: int) -> list[LoggedPlay]:
 
 @compiled
 def _plays(slots: Sequence[int], track: int) -> Any:
-    query = Play.select(Play.played_at, Listener.key).join(Listener, on=Listener.id == Play.listener)
-    query = query.where(Play.slot.in_(slots), Play.track == track)
+    return _newest_first(Play.slot.in_(slots), Play.track == track)
+
+
+@compiled
+def _newest_of(day: int, track: int, limit: int) -> Any:
+    # Read by the index play_of_day, backwards from the end of the day: a search for each slot takes 100 times as long.
+    return _newest_first(Play.slot / SQL(str(SLOTS_PER_DAY)) == day, Play.track == track).limit(limit)
+
+
+def _newest_first(*condition: Any) -> Any:
+    query = Play.select(Play.played_at, Listener.key).join(Listener, on=Listener.id == Play.listener).where(*condition)
     return query.order_by(Play.slot.desc(), Play.played_at.desc(), Play.listener, Play.client_key)
 
 

@@ -1,12 +1,11 @@
 """Conversations, collections, devices and notification settings."""
 
-from itertools import count
-from typing import Any
+from functools import partial
 
 import pytest
 
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.engine import bulk, sql
+from musicsvc.store.engine import bulk
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.messaging import messages, notifications
@@ -14,6 +13,7 @@ from musicsvc.store.models import Device, Message
 from tests.conftest import NOW
 from tests.support.bounds import Bounds
 from tests.support.people import People
+from tests.support.query_count import instructions
 from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
 
@@ -82,23 +82,17 @@ async def test_a_list_of_conversations_reads_the_newest_message_of_each_alone(st
     actor = tokens.identity_of(store.write(lambda: users.create("ann@label.test", now=NOW)).result())
     talk = store.write(lambda: messages.create([], now=NOW, actor=actor).id).result()
 
-    def steps() -> int:
-        """Return how many times SQLite ran ten instructions."""
-        ticks = count()
-        connection: Any = sql.current().connection()
-        connection.set_progress_handler(lambda: next(ticks) < 0, 10)
+    def read() -> None:
         (row,) = messages.list_own(Page(), actor=actor).rows
-        connection.set_progress_handler(None)
         assert row.last_message is not None
-        return next(ticks)
 
     def send(number: int) -> None:
         bulk.insert(Message, ("conversation", "user", "message_text", "created_at"), [(talk, 1, "Hello", NOW)] * number)
 
     store.write(lambda: send(10)).result()
-    few = store.read(steps).result()
+    few = store.read(partial(instructions, read)).result()
     store.write(lambda: send(500)).result()
-    assert store.read(steps).result() < 2 * few
+    assert store.read(partial(instructions, read)).result() < 2 * few
 
 
 async def test_a_conversation_names_others_only(client: Client, ben: tuple[int, Client]) -> None:

@@ -28,6 +28,7 @@ from tests.support import listening_oracle as oracle
 from tests.support.listening_world import Catalog, TimedWorld, catalog
 from tests.support.oracle import PlayOf
 from tests.support.play_counts import roll_up
+from tests.support.query_count import instructions
 
 # The windows before end within a day, leave days out before the window, or have none; March 2026 began this morning.
 PERIODS = ("7-days", "30-days", "this-month", "2026-02", "2026-Q1", "2026", "2025-12", "all")
@@ -247,3 +248,21 @@ def test_the_newest_plays_are_found_on_days_without_other_plays(store: Store) ->
     for limit in (1, 2, 4, 9):
         found = store.read(partial(realtime.newest, track, limit)).result()
         assert found == [realtime.LoggedPlay(at, "opaque:ann") for at in times[:limit]]
+
+
+@pytest.mark.only_on("sqlite")
+def test_the_newest_plays_are_read_without_the_others_of_their_day(store: Store) -> None:
+    made = store.write(partial(catalog, NOW)).result()
+    (track, *_), first = made.tracks, NOW // DAY * DAY - 9 * DAY
+
+    def read() -> None:
+        assert len(realtime.newest(track, 20)) == 20
+
+    def play(numbers: range) -> None:
+        store.write(partial(made.add_plays, [(track, first + number * SLOT, "ann") for number in numbers])).result()
+        roll_up(store)
+
+    play(range(40))
+    few = store.read(partial(instructions, read)).result()
+    play(range(40, 1000))
+    assert store.read(partial(instructions, read)).result() < few + 100
