@@ -1,5 +1,6 @@
 """Changes on PostgreSQL: seen at once on the machine of the writer, within a second on others, or nothing is known."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -121,6 +122,25 @@ def test_nothing_is_known_once_the_database_was_not_read_for_a_second(
         admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
     watching(reader)
     assert changed(reader, before) == set(before), "the database may be another one now"
+
+
+def test_changes_are_looked_for_again_after_an_error_that_nobody_foresaw(
+    machines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, execute, failed = watching(machines("a")), psycopg.Connection.execute, threading.Event()
+
+    def limited(connection: Any, query: Any, *values: Any, **options: Any) -> Any:
+        if query == changes.NUMBERS and not failed.is_set():
+            failed.set()
+            raise MemoryError
+        return execute(connection, query, *values, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", limited)
+    assert failed.wait(SECOND)
+    before = reader.table_versions()
+    machines("b").write(tag("b")).result()
+    within(SECOND, lambda: changed(reader, before) == {"tag"})
+    assert "unhandled exception while looking for changes of PostgreSQL" in caplog.messages
 
 
 def test_a_removed_file_is_replaced_and_outdates_everything(machines: Callable[..., Any], tmp_path: Path) -> None:

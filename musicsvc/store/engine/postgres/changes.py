@@ -10,6 +10,7 @@ The queries of the thread also show whether the server responds at all. While it
 """
 
 import fcntl
+import logging
 import mmap
 import os
 import tempfile
@@ -27,6 +28,7 @@ from musicsvc.errors import Unavailable
 from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase, driver_error
 from musicsvc.store.engine.postgres.waiting import Limits, NoResponse, limited
 
+log = logging.getLogger("musicsvc")
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there never wait for a disk
 WORD = 8
 SIZE = 512 * WORD
@@ -194,6 +196,9 @@ class ChangeWatch:
             except (*ERRORS, OSError, Unavailable) as error:
                 if not self._shows_silence(error):
                     self._asked = None  # it has responded, if only with an error
+            except Exception:
+                self._asked = None  # nothing is known of the server; without this thread it would count as silent
+                log.exception("unhandled exception while looking for changes of PostgreSQL")
             else:
                 self._asked = None
             with suppress(*ERRORS):
