@@ -25,7 +25,7 @@ WINDOWS: tuple[tuple[int, Literal["light", "dark"], Sequence[str]], ...] = (
     (1280, "light", ()),
     (320, "dark", ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")),
 )
-TABLET = 769  # the narrowest window with tables in columns
+TABLET = 768  # upright
 AT_200_PERCENT = 640  # a window of 1280
 TELEPHONE = 360  # whose text is shown at twice its size, with all that can be unfolded
 LARGE_TEXT = "document.documentElement.style.setProperty('font-size', '200%', 'important')"
