@@ -9,6 +9,9 @@ from pathlib import Path
 @contextmanager
 def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
     """Open a file or folder for the `with` block, and yield its descriptor. Only its owner may use a created one."""
+    if flags & os.O_CREAT:
+        with suppress(FileExistsError):
+            os.close(create(path))
     descriptor = os.open(path, flags, 0o600)
     try:
         yield descriptor

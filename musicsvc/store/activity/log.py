@@ -14,6 +14,7 @@ from pathlib import Path
 
 from peewee import Database
 
+from musicsvc import descriptors
 from musicsvc.errors import Damaged, Failure, Outdated, Unavailable
 from musicsvc.store.engine.sql import T, bound, is_sqlite
 from musicsvc.store.engine.sqlite import file_locks, files
@@ -245,12 +246,9 @@ def _open_migrated(path: Path) -> SqliteStore:
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
     """Lock the file against creation, migration and replacement by other processes."""
-    lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
+    with descriptors.opened(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR) as lock:
         file_locks.acquire(lock)
         yield
-    finally:
-        os.close(lock)
 
 
 def _rename(path: Path, reason: str) -> None:

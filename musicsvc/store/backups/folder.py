@@ -172,7 +172,7 @@ def prepare(folder: Path) -> None:
     try:
         if not folder.is_dir():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with descriptors.opened(folder, os.O_RDONLY | os.O_NOFOLLOW) as created:
+            with descriptors.opened(folder, os.O_DIRECTORY | os.O_NOFOLLOW) as created:
                 descriptors.hand_over(created, folder.parent, folder.parent)
     except OSError as error:
         fault = error.strerror

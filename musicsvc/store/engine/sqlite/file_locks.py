@@ -150,10 +150,7 @@ def in_use(path: Path) -> str:
 def one_at_a_time(path: Path) -> Iterator[None]:
     """Let one process at a time migrate or restore the database. Other processes wait until the `with` block ends."""
     path = Path(os.path.realpath(path))
-    place = path.with_name(path.name + ".migrating")
-    with suppress(FileExistsError):
-        os.close(descriptors.create(place))
-    with descriptors.opened(place, os.O_RDWR) as descriptor:
+    with descriptors.opened(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR) as descriptor:
         acquire(descriptor)
         yield
 

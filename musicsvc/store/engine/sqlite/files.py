@@ -88,7 +88,8 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
     # Created under another name and then linked, so that a killed process leaves no partial database.
     with tempfile.TemporaryDirectory(prefix=".init-", dir=path.parent) as folder:
         draft = Path(folder) / path.name
-        draft.touch(0o600)
+        with descriptors.opened(draft, os.O_CREAT) as made:
+            descriptors.hand_over(made, path.parent, path.parent)
         try:
             with connected(draft) as connection:
                 connection.pragma("application_id", application_id)
