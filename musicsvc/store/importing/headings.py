@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from musicsvc.errors import Failure
 from musicsvc.store.catalog.fields import COLUMNS
-from musicsvc.store.importing.cells import durations
+from musicsvc.store.importing.cells import durations, times
 from musicsvc.store.importing.files.records import FIGURE, LONGEST_HEADING
 from musicsvc.wording import cut
 
@@ -79,23 +79,11 @@ OWN_IDS = {"trackid", "albumid"}
 RELEASED = {"releaseid", "catalognumber", "catalogno", "catno", "catnumber", "cataloguenumber", "katalognummer"}
 RELEASED |= {"tracks", "numberoftracks", "upc", *COLUMNS["upc"].headings.replace(" ", "").split(",")}
 OF_TRACKS = ("external_id", "track", "item_type", "album", "duration_ms", "bpm", "key", "isrc", "track_number")
-VERSIONS = {
-    "version",
-    "mix",
-    "mixname",
-    "mixversion",
-    "remix",
-    "trackversion",
-    "trackmix",
-    "assetversion",
-    "recordingversion",
-    "fassung",
-}
+VERSIONS = {"version", "mix", "mixname", "mixversion", "remix", "trackversion", "trackmix", "assetversion", "fassung"}
+VERSIONS |= {"recordingversion"}
 DAILY = {"date", "trackid", "track", "artists", "plays", "listeners"}  # of our exports of the plays of each day
 # Of the zones in headings such as `Played at (CET)`, other than UTC.
-ZONES = {"local", "lokal", "ortszeit", "europe", "america", "asia", "australia", "africa", "pacific"}
-ZONES |= {"cet", "cest", "mez", "mesz", "bst", "ist", "jst", "aest"}
-ZONES |= {"et", "est", "edt", "ct", "cst", "cdt", "mt", "mst", "mdt", "pt", "pst", "pdt"}
+ZONES = {"local", "lokal", "ortszeit", "europe", "america", "asia", "australia", "africa", "pacific", *times.ZONES}
 MOST_HOURS = 14  # from UTC
 # Columns with the zone of the times beside them, and what is left of cells for UTC without signs and zeros.
 ZONED = {"timezone", "tz", "utcoffset", "gmtoffset", "tzoffset", "timezoneoffset", "zeitzone", "fuseauhoraire"}

@@ -73,6 +73,7 @@ def test_a_time_is_iso_8601_or_unix_seconds_of_any_age(text: object, instant: in
         ("played_at", 1_140_000_000_000_000, f"played_at {times.OUT_OF_RANGE}"),
         ("played_at", 45372.604167, f"played_at {times.SERIAL}"),
         ("played_at", 0.604167, f"played_at {times.SERIAL}"),
+        ("played_at", "2026-01-31 12:00:00 CET", f"played_at {times.ZONED}"),
         ("played_at", -1, "played_at is before 1970"),
         ("played_at", 0, "played_at is that of a clock that was not set"),
         ("played_at", "1980-01-01T00:00:00Z", "played_at is that of a clock that was not set"),

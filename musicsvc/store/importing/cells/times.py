@@ -22,7 +22,11 @@ SERIAL = "is a date that a spreadsheet wrote as a number; format its column as d
 SERIALS = range(36_526, 73_051)  # from 2000 to 2099; as Unix seconds they are all on the first of January 1970
 LENGTHS = "holds lengths, not times: the numbers are too small for Unix seconds"
 LONGEST = 100_000_000  # a column of `Time` whose median is below it holds lengths, in seconds or milliseconds
-ZONED = "is in another zone than UTC, as a heading or a column says; write times in UTC, or with the hours east of it"
+ZONED = (
+    "is in another zone than UTC, as it, a heading or a column says; write times in UTC, or with the hours east of it"
+)
+ZONES = {"cet", "cest", "mez", "mesz", "bst", "ist", "jst", "aest"}  # other than UTC
+ZONES |= {"et", "est", "edt", "ct", "cst", "cdt", "mt", "mst", "mdt", "pt", "pst", "pdt"}
 SAID = {OUT_OF_RANGE, SERIAL, LENGTHS, dates.UNCLEAR}
 NO_DATE = "has no date; put date and time into one column, such as 2026-01-31 08:15"
 NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
@@ -34,7 +38,7 @@ HOUR = len("2026-01-31T12")
 MOST_HOURS = 2048  # that are kept
 CLOCK = re.compile(
     r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)? ?(?:([AP])\.? ?M\.?)? ?"
-    r"(?:Z|UTC|GMT)?(?:([+-][0-9]{1,2})(?::?([0-9]{2}))?)?",
+    r"(?:Z|UTC|GMT|Uhr)?(?:([+-][0-9]{1,2})(?::?([0-9]{2}))?)?",
     re.IGNORECASE,
 )
 COMPACT = re.compile(r"([0-9]{8})T([0-9]{2})([0-9]{2})([0-9]{2})(Z?)")
@@ -113,6 +117,8 @@ def reader(order: str | None) -> Parse:
         except (ValueError, OverflowError) as error:
             raise (error if str(error) in SAID else ValueError(NO_TIME)) from None
         if found is None:
+            if text is not None and text.rpartition(" ")[2].lower() in ZONES:
+                raise ValueError(ZONED)
             raise ValueError(NO_DATE if text is not None and CLOCK.fullmatch(text) else NO_TIME)
         return found
 
