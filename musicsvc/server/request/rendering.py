@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest
 
-from musicsvc.errors import Failure, Forbidden, Invalid, NotFound, Overloaded
+from musicsvc.errors import Failure, Forbidden, Invalid, MethodNotAllowed, NotFound, Overloaded
 from musicsvc.server.browsers import Browser
 from musicsvc.server.call import Call, Exchange
 from musicsvc.server.pages import html
@@ -39,6 +39,7 @@ HEADERS = {
 ERRORS_CAPACITY = 1024 * 1024  # bytes of error pages that are kept, as refusals must be cheap
 IMPOSSIBLE = dict.fromkeys((405, 409), "Not possible")
 TITLES = {403: "Not allowed", 404: "Page not found", 429: "Too many requests", **IMPOSSIBLE}
+ONLY_FORM = "This address takes a form, and shows no page."
 GONE = "No longer there"  # what a form is about
 PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
 # The navigation.
@@ -90,10 +91,15 @@ class Renderer:
         gone = isinstance(failure, NotFound) and call.route is not None and request.method not in SAFE
         title = GONE if gone else TITLES.get(status, "Something is wrong")
         without_query = exchange.path if faults and request.method in SAFE else None
-        back = without_query or self._origin(exchange, browser, failure)
-        values = {"title": title, "message": failure.message, "errors": faults, "back": back}
+        back, message = without_query or self._origin(exchange, browser, failure), failure.message
+        if (
+            isinstance(failure, MethodNotAllowed) and request.method in SAFE
+        ):  # the address of a page that answered a form, opened later
+            message, parent = ONLY_FORM, exchange.path.rpartition("/")[0]
+            back = back or (parent if parent in PAGES else None)
+        values = {"title": title, "message": message, "errors": faults, "back": back}
         view = View("error.html", values | {"ask": isinstance(failure, NoAccess)})
-        key = title, failure.message, tuple(faults.items()), back
+        key = title, message, tuple(faults.items()), back
         rendered = None if browser.caller else self._errors.get(key)
         try:
             if browser.caller is not None:
@@ -102,7 +108,7 @@ class Renderer:
                 draw = partial(self._errors.draw, key, partial(self.page_for_anybody, view))
                 rendered = await self._in_line(draw, call)
         except (Overloaded, MemoryError):
-            rendered = _represent(html.plain(title, failure.message))
+            rendered = _represent(html.plain(title, message))
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
 

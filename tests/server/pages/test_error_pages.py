@@ -92,6 +92,9 @@ async def test_an_error_of_a_form_leads_back_to_the_page_that_sent_it(office: Of
         assert "No longer there This share link has ended already" in page.text
         assert set(back) <= set(page.links())
     assert "Page not found" in text(await office.browser.post("/settings/nothing"))
+    later = HtmlPage((await office.browser.get("/settings/developers/tokens")).body)  # where a token was shown
+    assert "This address takes a form, and shows no page. Go back" in later.text
+    assert later.links().count("/settings/developers") == 2  # the other one is in the navigation
     lost = await office.browser.get("/admin/accounts/999999", Referer=f"{root}/admin/accounts/999999/edit")
     assert (lost.status, "Go back" in text(lost)) == (404, False)  # to a page of the same, or of its form
 
