@@ -17,6 +17,7 @@ PROXY_HEADER = re.compile(r"forwarded|via|x-real-ip|x-forwarded-.*", re.IGNORECA
 NO_HEADERS = CIMultiDictProxy(CIMultiDict[str]())
 HOST = re.compile(r"(?:\[([^%\[\]]+)\]|([^%:\[\]]+))(?::[0-9]*)?")
 THIS_MACHINE = "localhost"  # also the names below it
+LONGEST_HOST = 300  # characters of a name and a port
 CLIENTS = 4096  # whose last resolution is kept
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use only HTTPS for a year
 VARY = "Authorization, Accept-Encoding"  # what the responses to clients of one origin depend on
@@ -59,6 +60,7 @@ class PeerResolver:
     def resolve(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
         """Return the client. `remote`: the connection's address, perhaps a proxy's. `tls`: the connection uses TLS."""
         host = ",".join(headers.getall("Host", ()))  # several are joined, which is the name of no host
+        host = host if len(host) <= LONGEST_HOST else ","  # neither is a longer one, and it would be kept
         if any(map(PROXY_HEADER.fullmatch, headers)):
             return self._resolve(headers, remote, host, tls=tls, forwarded=True)
         return self._resolve_direct(remote, host, tls=tls)

@@ -1,6 +1,7 @@
 """HTTPS except on this machine: TLS, trusted proxies, forged headers (docs/proxy.md)."""
 
 import json
+import tracemalloc
 from collections.abc import Mapping
 
 import pytest
@@ -125,6 +126,19 @@ def test_a_request_under_a_foreign_name_is_not_from_this_machine(
     assert (encrypted.local, encrypted.secure) == (own, True)
     proxied = judge("127.0.0.1", {"Host": host} | HTTPS, server)
     assert (proxied.secure, proxied.encrypted) == (True, True)
+
+
+def test_no_name_of_a_host_is_kept_that_is_longer_than_names_can_be() -> None:
+    resolver = PeerResolver(Settings())
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            sent = CIMultiDictProxy(CIMultiDict({"Host": f"{number:08000}"}))
+            assert not resolver.resolve("127.0.0.1", sent, tls=False).local
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 500_000
 
 
 def test_a_request_with_several_hosts_or_none_is_not_from_this_machine() -> None:
