@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from musicsvc.store.accounts import divide_rules
+from musicsvc.store.accounts import divide_rules, users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import identifiers
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
-from musicsvc.store.models import Play, Track
+from musicsvc.store.models import Follow, Play, Track, User
 from musicsvc.store.plays import counting
+from tests.conftest import NOW
 from tests.support.import_files import import_file
 from tests.support.postgres_locks import one_waits, require_begun_waits, require_wait
 from tests.support.program import until
@@ -99,6 +100,18 @@ def test_an_undo_keeps_what_is_edited_while_it_runs(store: Store, run_import: Ru
 
     require_wait(store, edit, partial(restoring.restore_tracks, run, ALL))
     assert store.read(Track.select().where(Track.name == "Mine").count).result() == 1
+
+
+def test_an_import_takes_the_account_that_registers_while_it_creates_it(
+    store: Store, run_import: Run, threads: ThreadPoolExecutor
+) -> None:
+    created: list[User] = []
+
+    def register() -> None:
+        created.append(users.create("ben@label.test", now=NOW))
+
+    require_begun_waits(store, register, partial(threads.submit, run_import, "follows"))
+    assert store.read(lambda: [*Follow.select(Follow.followed).tuples()]).result() == [(created[-1].id,)]
 
 
 def test_whoever_gives_a_track_an_isrc_waits_for_the_others(

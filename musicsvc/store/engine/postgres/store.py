@@ -52,6 +52,7 @@ RETRYABLE = (
     pg.SerializationFailure,
     pg.DeadlockDetected,
     pg.ForeignKeyViolation,  # the row was deleted meanwhile, which the repeated unit finds
+    pg.UniqueViolation,  # the same of a row that was inserted
     pg.AdminShutdown,
     pg.CrashShutdown,
     pg.ReadOnlySqlTransaction,  # the server is no longer the primary; a new connection finds the current primary
