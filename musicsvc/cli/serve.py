@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -86,9 +85,13 @@ def _require_both(server: config.Server, options: dict[str, object]) -> None:
 
 
 def _serve(session: Session, options: dict[str, object]) -> None:
-    settings = session.settings(options)
-    if (file := settings.activity.file) is not None and file.is_dir():
-        raise Failure(f"Setting activity.file: {file} is a folder. Name a file in it, such as {file / 'activity.db'}.")
+    def load() -> config.Settings:
+        found = session.settings(options)
+        if (file := found.activity.file) is not None and file.is_dir():
+            raise Failure(f"Setting activity.file: {file} is a folder. Name a file in it, such as {file}/activity.db.")
+        return found
+
+    settings = load()
 
     def check_database() -> None:
         _wait_for_database(session, settings)
@@ -102,7 +105,7 @@ def _serve(session: Session, options: dict[str, object]) -> None:
             session.echo(f"Warning: large exports and uploads need the data folder. {denied}")
         session.echo(f"musicsvc listens on {root} (API documentation: {root}/docs)")
 
-    serving.serve(settings, session.clock, announce, partial(session.settings, options), check_database)
+    serving.serve(settings, session.clock, announce, load, check_database)
 
 
 def _wait_for_database(session: Session, settings: config.Settings) -> None:

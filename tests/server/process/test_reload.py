@@ -79,13 +79,18 @@ async def test_invalid_settings_leave_the_old_ones_and_say_why_in_one_line(
 ) -> None:
     program = start("--workers", "2")
     assert await limits_of_new_connections(program, token) == {"70000"}
-    settings.write("80000/fortnight")
-    reload(program, "could not reload")
-    assert await limits_of_new_connections(program, token) == {"70000"}
-    (line,) = lines(program)
-    assert line["level"] == "error"
-    assert line["message"].startswith("could not reload the settings, the old ones still apply: Setting limits.token (")
-    assert str(settings.file) in line["message"]
+    folder = settings.file.parent
+    for rate, more, fault in (
+        ("80000/fortnight", "", f"Setting limits.token ({settings.file})"),
+        (NEW, f"activity.file = '{folder}'", f"Setting activity.file: {folder} is a folder."),
+    ):
+        settings.write(rate, more)
+        reload(program, "could not reload")
+        assert await limits_of_new_connections(program, token) == {"70000"}
+        line = lines(program)[-1]
+        assert line["level"] == "error"
+        assert line["message"].startswith(f"could not reload the settings, the old ones still apply: {fault}")
+    assert len(lines(program)) == 2
     settings.write(NEW)
     reload(program)
     assert await limits_of_new_connections(program, token) == {"80000"}
