@@ -6,7 +6,7 @@ from functools import partial
 from peewee import fn
 
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import OwnPlayDay, Play, PlayProgress
+from musicsvc.store.models import DroppedPlay, OwnPlayDay, Play, PlayProgress
 from musicsvc.store.plays import counting
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of, to_date
 from musicsvc.store.security import security_events
@@ -40,6 +40,7 @@ def _begin(first: int, count: int, now: int) -> int:
         about = f"{quantity(count, 'play')} before {to_date(first)}"
         security_events.add("plays.pruned", reason=about, now=now, actor="cli")
     PlayProgress.update(kept_from=first).where(PlayProgress.kept_from < first).execute()
+    DroppedPlay.delete().where(DroppedPlay.slot < first * SLOTS_PER_DAY).execute()  # repeats of them are refused now
     slot = Play.select(fn.MIN(Play.slot)).scalar()
     return first if slot is None else int(slot) // SLOTS_PER_DAY
 

@@ -19,6 +19,7 @@ from musicsvc.store.models import (
     Artist,
     Collection,
     CollectionTrack,
+    DroppedPlay,
     Play,
     Playlist,
     PlaylistTrack,
@@ -111,6 +112,9 @@ def test_of_plays_of_one_listener_in_one_half_minute_one_stays_and_repeats_are_r
     assert report(store, first[1:2], fans[0]).refused == [(0, "There is no such track.")]
     assert report(store, [play(1, 8, "b", "dan")], fans[1]).accepted == 1  # ids are those of an account
     require_sound(store)
+    assert store.read(DroppedPlay.select().count).result() == 3
+    retention.prune(store, 1, now=slot + 2 * DAY * 1_000_000, on_progress=quiet)
+    assert store.read(lambda: [model.select().count() for model in (Play, DroppedPlay)]).result() == [0, 0]
 
 
 def test_counts_of_days_without_single_plays_are_added_up(store: Store, fans: list[Identity]) -> None:
