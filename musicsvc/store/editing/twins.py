@@ -133,8 +133,8 @@ def _keys(noun: Noun, row: _Row) -> Iterator[tuple[str, Hashable]]:
     if noun == "artist":
         yield "name", name
         return
-    for artist in row.artists:
-        yield "name", (name, _plain(artist))
+    for artist in {*map(_plain, row.artists)}:
+        yield "name", (name, artist)
     if row.code:
         yield CODES[noun], row.code
     if row.external_id:
