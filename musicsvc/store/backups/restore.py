@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from musicsvc import descriptors
+from musicsvc import descriptors, permissions
 from musicsvc.errors import Damaged, Failure
 from musicsvc.store.backups import folder, regained_rights, verify
 from musicsvc.store.backups.create import MEGABYTE
@@ -58,7 +58,9 @@ def restore(
         with file_locks.one_at_a_time(path), file_locks.exclusive(path):
             return _restore(file, path, now=now, keep=keep, on_progress=on_progress)
     except OSError as error:
-        raise Failure(f"{path} cannot be replaced: {error.strerror}. The old database was kept.") from None
+        denied = permissions.denial(Path(error.filename or path), write=True)
+        fault = denied or f"{error.strerror}."
+        raise Failure(f"{path} cannot be replaced: {fault} The old database was kept.") from None
 
 
 def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnProgress | None) -> RestoreResult:

@@ -52,6 +52,14 @@ def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
     assert len(waiting) > 1
 
 
+def test_a_folder_that_cannot_be_written_is_told_with_the_remedy(backup: Path, tmp_path: Path) -> None:
+    with small_disk.mounted(tmp_path / "small") as small:
+        small.mount("ro")
+        told = rf"cannot be replaced: The folder {small.folder} is on a read-only disk: .* Mount a disk"
+        with pytest.raises(Failure, match=told):
+            restore(backup, small.folder / "musicsvc.db")
+
+
 def test_a_database_open_in_another_program_is_not_replaced(path: Path, backup: Path) -> None:
     shell = apsw.Connection(str(path))
     shell.execute("SELECT count(*) FROM tag").fetchall()
