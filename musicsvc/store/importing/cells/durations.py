@@ -13,7 +13,7 @@ from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.notations import Fitted, Notation, Parse, Sample, read
 from musicsvc.store.importing.cells.numbers import LONGEST_NUMBER, readings, whole
 
-CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,9}))?")
+CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,9}))?(?: ([AP])M)?")
 AMOUNT = r"([0-9]{1,9}(?:[.,][0-9]{1,9})?)"
 ISO = re.compile(rf"P(?=.*[DHMS])(?:{AMOUNT}D)?(?:T(?:{AMOUNT}H)?(?:{AMOUNT}M)?(?:{AMOUNT}S)?)?", re.IGNORECASE)
 PART = re.compile(
@@ -21,7 +21,7 @@ PART = re.compile(
 )
 POINTED = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+")
 OF_MINUTE = re.compile(r"[0-9]{1,2}[.,][0-5][0-9]")
-MINUTE, HOUR = 60, 3600
+MINUTE, HOUR, NOON = 60, 3600, 12
 WORDS = {
     1: "ms msec msecs millis milliseconds millisekunden",
     1000: "s sec secs second seconds sek sekunde sekunden \" '' \u201d \u2019\u2019 \u2033 \u2032\u2032",
@@ -50,6 +50,9 @@ def _clock(text: str) -> int | None:
     found = CLOCK.fullmatch(text)
     if found is None or (found[1] and int(found[2]) >= MINUTE):
         return None
+    if found[5]:  # as a spreadsheet shows a length that it takes for a time of day
+        first, _, rest = text.partition(":")
+        return _clock(f"{int(first) % NOON + NOON * (found[5] == 'P')}:{rest[:-3]}")
     seconds = int(found[1] or 0) * HOUR + int(found[2]) * MINUTE + int(found[3])
     return seconds * 1000 + int((found[4] or "")[:3].ljust(3, "0"))
 
@@ -105,7 +108,7 @@ def _pointed(text: str) -> int | None:
 NOTATIONS = (
     Notation("m:ss or h:mm:ss", _clock, "3:45 = 225000 | 1:02:03 = 3723000 | 3:45.5 = 225500", "clock", "players"),
     Notation("m:ss that a spreadsheet took for hours and minutes: most seconds are 00, and most have an hour or more",
-             _shifted, "3:45:00 = 225000 | 12:30:00 = 750000", "shifted", "Excel, LibreOffice"),
+             _shifted, "3:45:00 = 225000 | 12:30:00 = 750000 | 3:45:00 AM = 225000", "shifted", "Excel, LibreOffice"),
     Notation("mm:ss:ff, with frames, which are left out: the heading says so", _framed,
              "03:45:24 = 225000 | 1:07:74 = 67000", "frames", "radio, audio CDs"),
     Notation("ISO 8601", _iso, "PT3M45S = 225000 | PT225.5S = 225500 | P0DT0H3M45S = 225000", source="DDEX, YouTube"),

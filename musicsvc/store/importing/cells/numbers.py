@@ -76,11 +76,13 @@ def whole(value: Any, lowest: int, highest: int, *, first: bool = False) -> int 
 
 
 def place(value: Any, lowest: int, highest: int) -> int | None:
-    """Parse a number that counts from 1, such as that of a track, also `3/15`. 0 is none."""
+    """Parse a number that counts from 1, also `3/15`. 0 is none. Raises ValueError for others."""
     of_total = PLACE.fullmatch(value.strip()) if isinstance(value, str) and not value.isdigit() else None
     number_of = of_total[1] if of_total else value
     if isinstance(number_of, str | float | int) and ZERO.fullmatch(str(number_of).strip()):
         return None
+    if (number_or_none(number_of) or 0) % 1:
+        raise ValueError("must be a whole number")
     return whole(number_of, lowest, highest)
 
 
