@@ -264,8 +264,11 @@ class HttpConnection(RequestHandler):
             self._refused = self._final = True
         if self._final and self.in_flight == 1:
             resp.force_close()
+        offered = self._upgraded  # another protocol; aiohttp now parses what was sent behind that
         try:
             done = await super().finish_response(request, resp, start_time)
+            if offered and self._messages:
+                self._requests_received(MAX_HEAD + 1, len(self._messages))
             if self._refused and self.in_flight == 1:
                 await self._linger()
             return done

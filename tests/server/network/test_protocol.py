@@ -106,6 +106,23 @@ async def test_what_follows_the_offer_of_another_protocol_is_answered_or_the_con
             assert (first.status, first.headers["Connection"], await wire.rest()) == (200, "close", b"")
 
 
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (request("GET", ALBUMS).replace(b"HTTP/1.1", b"HTTP/2.0"), 400),
+        (request("GET", ALBUMS, *(f"X-{number}: {'a' * 7000}" for number in range(6))), 431),
+    ],
+)
+async def test_what_follows_the_offer_of_another_protocol_has_the_same_limits(
+    member: Client, sent: bytes, status: int
+) -> None:
+    offer = request("GET", ALBUMS, "Connection: Upgrade", "Upgrade: websocket")
+    async with connected(member.root) as wire:
+        await wire.send(offer + request("GET", ARTISTS) + sent)
+        assert [(await wire.answer()).status for _ in range(3)] == [200, 200, status]
+        assert await wire.rest() == b""
+
+
 async def test_a_client_that_stops_sending_still_gets_its_answers(member: Client) -> None:
     for count in (1, 2, 20):
         async with connected(member.root) as wire:
