@@ -32,8 +32,8 @@ MANAGED = {
 
 
 def with_id(name: str, row_id: int) -> str:
-    """Return a name with its id, such as `Air (7)`, which `find_id` understands."""
-    return f"{name} ({row_id})"
+    """Return a name with its id in one line, such as `Air (7)`, which `find_id` understands."""
+    return f"{' '.join(name.split())} ({row_id})"
 
 
 def managed(noun: str, user_id: int) -> list[str]:
