@@ -311,15 +311,16 @@ MISSING = [
     named("Other", "Other name", 5, external_id="s1"),
     named("Cleo", "Song", 6, external_id="s2"),
     named("Cleo", "Duet", 7),
+    named("CLEO", "Solo", 8),
 ]
 
 
 def test_missing_artists_and_tracks_are_made_once(store: Store, imported: Import) -> None:
     summary = imported(MISSING, create_missing=True)
-    assert (summary.counts["artists"], summary.counts["tracks"]) == (Counts(2, repeated=6), Counts(3, repeated=4))
-    assert tally(summary) == (7, 0, 0)
+    assert (summary.counts["artists"], summary.counts["tracks"]) == (Counts(2, repeated=7), Counts(4, repeated=4))
+    assert tally(summary) == (8, 0, 0)
     again = imported(MISSING, create_missing=True)
-    assert (again.counts["artists"].new, again.counts["tracks"].new, tally(again)) == (0, 0, (0, 7, 0))
+    assert (again.counts["artists"].new, again.counts["tracks"].new, tally(again)) == (0, 0, (0, 8, 0))
 
     def look() -> tuple[list[Any], list[Any]]:
         artists = list(Artist.select(Artist.name, Artist.manager).where(Artist.id > 3).tuples().iterator())
@@ -332,6 +333,7 @@ def test_missing_artists_and_tracks_are_made_once(store: Store, imported: Import
         ("Song", 0, "s1"),
         ("Duet", 0, None),
         ("New", 0, None),
+        ("Solo", 0, None),
     ]
 
 
