@@ -18,6 +18,7 @@ from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,
+    AlbumArtist,
     Artist,
     Track,
     TrackArtist,
@@ -79,6 +80,14 @@ def test_every_field_goes_where_it_belongs_and_a_second_run_changes_nothing(stor
     again = imported([FULL])
     assert [counts(again, kind) for kind in again.counts] == [(0, 0, 2, 0), (0, 0, 1, 0), (0, 0, 1, 0), (0, 0, 1, 0)]
     assert dump(store) == found
+
+
+def test_an_artist_that_a_file_adds_comes_last_on_its_album(store: Store, imported: Import) -> None:
+    rows = [{**FULL, "artist": "A; B; C; D"}, {**FULL, "external_id": "t2", "artist": "E; F"}]
+    imported(rows[:1])
+    store.write(lambda: AlbumArtist.delete().where(AlbumArtist.position.in_([1, 2])).execute()).result()
+    imported(rows[1:])
+    assert dump(store)["AlbumArtist"] == [(1, 1, 0), (1, 4, 1), (1, 5, 2), (1, 6, 3)]
 
 
 def test_what_changed_in_the_file_changes_in_the_store(store: Store, imported: Import) -> None:

@@ -152,7 +152,7 @@ class Albums(Index):
         self.insert(new)
         self.update(old)
         for album in old:
-            if album.order_before is not None:
+            if album.order_before is not None or album.fresh("artists"):  # deleted artists leave gaps
                 reorder(album.id, album.values["artists"])
         changed = {album.id: album.changes(artists=[*album.fresh("artists")]) for album in old}
         runs.changed(self._scope.run, Album, changed)
