@@ -141,7 +141,7 @@ def is_zoned(heading: str, rows: Sequence[Mapping[str, object]], ignored: Collec
 
 def is_listed(heading: str, rows: Sequence[Mapping[str, object]]) -> bool:
     """Return True if a heading such as `#` does not say whose number it is, and the rows are of several albums."""
-    if PLACES.isdisjoint(keys(heading)):
+    if not rows or PLACES.isdisjoint(keys(heading)):
         return False
     forms = {*known("album", CATALOG["album"])}
     albums = [name for name in {name for row in rows for name in row} if not forms.isdisjoint(keys(name))]

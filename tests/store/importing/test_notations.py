@@ -159,7 +159,7 @@ UNREAD = [
     ("Duration", ["3,75", "4.5"], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
     ("Duration", ["3", 4], "duration_ms", "can be minutes, or minutes.seconds, or seconds"),
     ("Track #", ["A1", "B2"], "track_number", "must be a number"),
-    ("Track #", ["1.01", "2.01"], "track_number", "must be a whole number"),
+    ("Track #", ["1.01", "1e999"], "track_number", "must be a whole number"),
     ("Date", ["soon", "5/13/26 11:28pm", "12/31"], "release_date", "must be a date"),
     ("Date", ["² Jan 2020", "፩ Jan 2020"], "release_date", "must be a date"),
     ("Key", ["H", "a-Moll", "13A", "AM"], "key", "must be a note"),

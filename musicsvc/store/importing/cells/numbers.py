@@ -81,7 +81,7 @@ def place(value: Any, lowest: int, highest: int) -> int | None:
     number_of = of_total[1] if of_total else value
     if isinstance(number_of, str | float | int) and ZERO.fullmatch(str(number_of).strip()):
         return None
-    if (number_or_none(number_of) or 0) % 1:
+    if (found := number_or_none(number_of)) is not None and found != found.to_integral_value():
         raise ValueError("must be a whole number")
     return whole(number_of, lowest, highest)
 
