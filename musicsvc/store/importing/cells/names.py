@@ -1,5 +1,6 @@
 """Cells with texts: names, lists of names, addresses."""
 
+import html
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -12,6 +13,7 @@ from musicsvc.wording import CONTROLS, is_url, is_visible, name_problem
 MOST_NAMES = 1_000  # in a cell
 URL_LENGTH = 2048
 SEPARATOR, JOINT = ";", ", "  # between names in cells, and in the artist of a listen that has a list of them, too
+ENTITY = re.compile(r"&(?:amp|quot|apos|lt|gt|nbsp|#[0-9]{1,6}|#x[0-9a-fA-F]{1,5});")  # of web pages: `&amp;`
 OBJECTS = ("[{", '{"', "{'")  # how a text begins that has objects of JSON or Python
 # What spreadsheets write into a CSV file for a formula that failed, in English, German and French.
 ERRORS = {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#BEZUG!", "#WERT!", "#VALEUR!"}
@@ -41,9 +43,15 @@ def text(value: Any, longest: int) -> str | None:
 def name(value: Any, longest: int) -> str | None:
     """Return the cell as text like `text`, or None if it has no visible character. Raises ValueError for objects."""
     found = text(value, longest)
-    if found is not None and found[0] in "[{" and found.startswith(OBJECTS):
+    if found is not None and "&" in found:
+        found = _without_entities(found)
+    if found and found[0] in "[{" and found.startswith(OBJECTS):
         raise ValueError("has objects in place of names; write what is in them as cells")
     return found if found is not None and is_visible(found) else None
+
+
+def _without_entities(text: str) -> str:
+    return ENTITY.sub(lambda found: html.unescape(found[0]), text).strip()
 
 
 def given(field: str, name: str | None, longest: int) -> str | None:
@@ -78,7 +86,9 @@ def several(value: Any, longest: int) -> list[str]:
     """
     if isinstance(value, str) and SEPARATOR not in value:
         return [] if (only := name(value, longest)) is None else [only]
-    parts = value.split(SEPARATOR) if isinstance(value, str) else value if isinstance(value, list) else [value]
+    parts = value if isinstance(value, list) else [value]
+    if isinstance(value, str):
+        parts = _without_entities(value).split(SEPARATOR)
     if len(parts) > MOST_NAMES:
         raise ValueError(f"must not have more than {MOST_NAMES:,} names")
     found = [part for each in parts if (part := name(each, longest)) is not None]
