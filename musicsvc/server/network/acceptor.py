@@ -83,14 +83,15 @@ class Acceptor:
         self._listener.close()
 
     def _accept(self) -> None:
-        for _ in range(BATCH):
+        for at in range(BATCH):
             try:
                 connection, address = self._listener.accept()
             except BlockingIOError:
                 return
             except OSError as error:
                 if error.errno in EXHAUSTED:
-                    self._pause(error)
+                    if at == 0:  # the system says so also if nobody waits any more
+                        self._pause(error)
                     return
                 continue  # the client closed the connection while it was queued
             connection.setblocking(False)  # noqa: FBT003 - the library's signature

@@ -159,6 +159,28 @@ class ExhaustedListener(socket.socket):
         raise OSError(errno.EMFILE, "Too many open files")
 
 
+class LastDescriptor(socket.socket):
+    """A listener of a process that has no descriptor left once it has accepted all that wait."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        try:
+            return super().accept()
+        except BlockingIOError:
+            raise OSError(errno.EMFILE, "Too many open files") from None
+
+
+async def test_a_connection_that_takes_the_last_descriptor_ends_no_other_one(
+    anonymous: Client, store: Store, clock: Clock
+) -> None:
+    listener = LastDescriptor(fileno=serving.listen("127.0.0.1", 0).detach())
+    app = App(Settings(), store, clock, anonymous.root)
+    await app.start(listener)
+    root = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with connected(root) as kept, connected(root) as last:
+        assert [await ask(each) for each in (kept, last, kept)] == [200] * 3
+    await app.stop()
+
+
 async def test_a_server_that_waits_for_descriptors_can_stop(
     anonymous: Client, store: Store, clock: Clock, bounds: Bounds
 ) -> None:
