@@ -65,8 +65,9 @@ PLACES = {"number", "no", "nr", "position", "sequence", "sequencenumber"}  # in 
 JOINTS = {"in", "the", "of"}
 # Of charts and of reports of sales, whose plain dates are those of charts and sales.
 SALES = {"quantity", "qty", "units", "unitssold", "streams", "earnings", "royalty", "royalties", "retailer", "store"}
-SALES |= {"menge", "anzahl", "erlos", "lastweek", "peakrank", "peakposition", "weeksonboard", "weeksonchart"}
+SALES |= {"menge", "anzahl", "erlos", "lastweek", "peakrank", "peakposition", "weeksonboard", "weeksonchart", "venue"}
 PERIODS = {"month", "monat", "mes", "mois", "mese"}  # beside them, a plain year is that of sales, too
+PLAIN_YEARS = {"year", "jahr"}
 WHEN = {"date", "datum", "time"}
 # Columns whose ids tell how many names the column for a field has.
 COUNTS = {
@@ -202,7 +203,7 @@ def candidates(columns: Mapping[str, Sequence[str]], field: str, synonyms: str, 
 
     ranks = {key: rank for rank, key in enumerate(known(field, synonyms))}
     if field in {"release_date", "duration_ms"} and _are_events(columns.values()):
-        when = WHEN if forms.isdisjoint(PERIODS) else {*WHEN, "year", "jahr"}
+        when = WHEN if forms.isdisjoint(PERIODS) else WHEN | PLAIN_YEARS
         ranks = {key: rank for key, rank in ranks.items() if key not in when}
     is_chart = _are_events(columns.values()) and forms.isdisjoint(known("album", CATALOG["album"]))
     if field == "track_number" and (is_chart or not forms.isdisjoint(known("playlist", CATALOG["playlist"]))):

@@ -83,11 +83,13 @@ class Joined(NamedTuple):
 def find(names: Sequence[str], rows: Sequence[Record], fields: Collection[str], ignored: Collection[str]) -> Joined:
     """Return the columns for one of the `fields` that the first rows show to be joined; none of those `ignored`."""
     keys = {name: {*headings.keys(name)} for name in names}
+    is_sales = any(not headings.SALES.isdisjoint(each) for each in keys.values())
     for joint in (joint for field, joint in JOINTS.items() if field in fields):
         forms = [{*headings.known("", each)} for each in joint.headings]
         for beside in zip(*(names[at:] for at in range(len(forms))), strict=False):
             found = [next((name for name in beside if not form.isdisjoint(keys[name])), "") for form in forms]
-            if {*found} == {*beside} and {*found}.isdisjoint(ignored):
+            of_sale = is_sales and headings.key(found[0]) in headings.PLAIN_YEARS
+            if {*found} == {*beside} and {*found}.isdisjoint(ignored) and not of_sale:
                 joined = Joined((*found,), joint.make)
                 made = [joined.row(row.values) for row in rows]
                 texts = [new[found[0]] for new, row in zip(made, rows, strict=True) if new is not row.values]

@@ -278,6 +278,16 @@ SHEETS = [
         RAG | {"release_date": None},
     ),
     Sheet(
+        "a report of sales by day",
+        "Year,Month,Day,Artist,Title,Units\n2024,1,31,Ann,Rag,10",
+        RAG | {"release_date": None},
+    ),
+    Sheet(
+        "a list of songs with their streams and the parts of their release dates",
+        "track_name,artist(s)_name,released_year,released_month,released_day,streams\nRag,Ann,2023,7,14,1000",
+        RAG | {"release_date": "2023-07-14"},
+    ),
+    Sheet(
         "charts, whose dates are those of weeks",
         "date,rank,song,artist,last-week,peak-rank,weeks-on-board\n2021-11-06,1,Rag,Ann,1,1,3",
         RAG | {"release_date": None, "track_number": None},
