@@ -70,6 +70,31 @@ def test_what_a_killed_process_worked_on_is_interrupted_and_can_be_continued(off
     assert office.files() == ["rows-refused.csv"]
 
 
+@pytest.mark.parametrize("stop", [False, True])
+def test_what_a_machine_worked_on_that_is_lost_ends_after_two_days(office: Office, tmp_path: Path, stop: bool) -> None:
+    task = office.upload()
+    office.worker.work()
+    office.do(lambda: queue.start(office.task()))
+    assert office.do(lambda: queue.claim(task))
+    run = office.do(lambda: runs.start("catalog", "my.csv", office.user, {}, office.clock.now(), "page"))
+    office.do(lambda: queue.beat(task, 40, run))
+    if stop:
+        office.do(lambda: queue.stop(office.task()))
+    office.place = Place(tmp_path / "another machine")
+    office.worker = Worker(office.store, office.place, office.clock, lambda: False)
+    office.clock.advance(2 * DAY - 1)
+    with pytest.raises(Conflict, match="An import of yours is under way"):
+        office.upload()
+    office.worker.settle()
+    assert office.task().state == ("stopping" if stop else "running")  # it may take long
+    office.clock.advance(1)
+    office.worker.settle()
+    assert office.store.read(lambda: runs.get(run)).result().state == "stopped"
+    office.upload()
+    office.worker.work()
+    assert (office.task().step, office.task().state) == ("check", "done")
+
+
 def test_a_process_that_was_killed_by_a_file_does_not_read_it_again(office: Office) -> None:
     task = office.upload()
     assert office.do(lambda: queue.claim(task))

@@ -19,7 +19,7 @@ WAITING, RUNNING, STOPPING, DONE, STOPPED = "waiting", "running", "stopping", "d
 ENDED, ACTIVE = (DONE, STOPPED), (RUNNING, STOPPING)
 MOST_WAITING = 32
 RETRY_AFTER = 30
-KEPT = DAY
+KEPT, LOST = DAY, 2 * DAY
 NOT_IDLE = "The file is being read or was imported. Open its page again to see its state."
 UNDER_WAY = "An import of yours is under way. Wait until it is done, or stop it."
 UNDOING = "An undo of yours is under way. Wait until it is done."
@@ -173,10 +173,12 @@ def finish(task_id: int, state: str, report: Mapping[str, Any], run: int | None)
 def settle(user: int, place: str, now: int) -> list[str]:
     """Stop the tasks of an account that no process works on any more, and delete old ones. Return the files to keep.
 
+    Those of other places, of any account, count as such after two days: their machine may be gone, or have a new name.
     Call this while the account's folder is locked.
     """
     own = (ImportTask.user == user) & (ImportTask.place == place)
-    for task in ImportTask.select().where(own, ImportTask.state.in_(ACTIVE)):
+    lost = (ImportTask.place != place) & (ImportTask.created_at <= now - LOST)
+    for task in ImportTask.select().where(own | lost, ImportTask.state.in_(ACTIVE)):
         finish(task.id, STOPPED, options_of(task.report) | {"problem": INTERRUPTED, "again": True}, task.run)
         if task.step == IMPORT and task.run is not None:
             runs.end_run(task.run, "import.stopped", now, "page")
