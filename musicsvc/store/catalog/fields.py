@@ -202,13 +202,14 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "item_type": Column("item type, song album"),
     "artist": Column(
-        "track artist, track artists, artist name, artist names, artists, main artist, main artists,"
+        "track artist, track artists, track primary artist, track primary artists, track main artist, artist name,"
+        " artist names, artists, main artist, main artists,"
         " primary artist, primary artists, lead artist, display artist, display artist name, credited artist,"
         " recording artist, recording artists, performer, performers, band artist name, artist credit name,"
         " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band,"
         " artist name 1, artist 1, artiste, artistes, artiste principal, interprète, artista, artistas,"
         " artista principal, intérprete, recording artist name, track display artist, asset display artist, artiest"
-        ", künstlername 1, アーティスト, アーティスト名, исполнитель",
+        ", künstlername 1, アーティスト, アーティスト名, исполнитель, artist show developer author",
         ("Clara Schumann", "Clara Schumann; Fanny Hensel"),
         counted="artists",
         fills="artists",
@@ -297,6 +298,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "album_artist": Column(
         "album artists, album artist name, album artist names, release artist, release artists, product artist,"
+        " release primary artist, release primary artists, album primary artist, album primary artists,"
         " albumkünstler, albumkuenstler, albuminterpret, album künstlername, release display artist,"
         " product display artist"
         ", アルバムアーティスト",
@@ -316,7 +318,7 @@ COLUMNS: Mapping[str, Column] = {
         " product label, plattenfirma, plattenlabel, musiklabel, labelname,"
         " maison de disques, sello, discográfica, recording label, etichetta, etichetta discografica, gravadora, selo,"
         " platenlabel, platenmaatschappij"
-        ", sello discográfico, casa discografica, レーベル, лейбл",
+        ", sello discográfico, casa discografica, レーベル, лейбл, label studio network developer publisher",
         ("Example Records", "Example Records"),
         counted="albums",
     ),

@@ -278,6 +278,16 @@ SHEETS = [
         RAG | {"release_date": None},
     ),
     Sheet(
+        "a distributor, with artists of albums and of tracks",
+        "Release Title,Release Primary Artists,Track Title,Track Primary Artists\nTwo,Cy,Rag,Ann",
+        RAG | {"album": "Two", "album_artists": ("Cy",)},
+    ),
+    Sheet(
+        "a report of iTunes",
+        "Start Date,UPC,ISRC,Artist/Show/Developer/Author,Title,Quantity\n01/31/2024,,GBAYE6800011,Ann,Rag,3",
+        RAG | {"isrc": "GBAYE6800011", "release_date": None},
+    ),
+    Sheet(
         "a report of sales by day",
         "Year,Month,Day,Artist,Title,Units\n2024,1,31,Ann,Rag,10",
         RAG | {"release_date": None},
