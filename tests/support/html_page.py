@@ -56,7 +56,8 @@ class HtmlPage(HTMLParser):
         """Note the value of an input, and of a select: that of the first option, or of the one that is selected."""
         fields = next(reversed(self.forms.values()), {})
         if tag == "input" and ("checked" in attributes or attributes.get("type") != "checkbox"):
-            fields[str(attributes.get("name"))] = attributes.get("value") or ""
+            default = "on" if attributes.get("type") == "checkbox" else ""
+            fields[str(attributes.get("name"))] = attributes.get("value") or default
         choice = next((str(opened["name"]) for name, opened, _ in self._open if name == "select"), None)
         if tag == "option" and choice is not None and ("selected" in attributes or choice not in fields):
             fields[choice] = attributes.get("value") or ""

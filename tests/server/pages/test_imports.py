@@ -63,8 +63,11 @@ async def uploaded(person: Person, content: bytes = SHEET, name: str = "songs.cs
     return answer.headers["Location"]
 
 
-async def imported(person: Person, path: str) -> str:
-    assert (await person.browser.post(f"{path}/start")).status == 303
+async def imported(person: Person, path: str, **chosen: str) -> str:
+    """Import the file with the button of its page, after choosing this in the form above it."""
+    shown = HtmlPage((await person.browser.get(path)).body).forms
+    sent = shown.get(f"{path}/columns", {}) | {"reading": "shown"} | chosen
+    assert (await person.browser.post(f"{path}/start", {k: v for k, v in sent.items() if k != "None"})).status == 303
     return await ready(person, path)
 
 
@@ -113,6 +116,8 @@ async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None
     fields = ["track", "artist", "duration_ms", "release_date", "genre"]
     assert re.findall(r'value="(\w+)" selected', shown)[:5] == fields
     assert tracks(developer) == []
+    shown = await imported(developer, path, artist="Ann")  # of a choice that was not read yet
+    assert ('value="Ann"' in shown, "An import would do this" in shown, tracks(developer)) == (True, True, [])
     shown = await imported(developer, path)
     assert "line 4: track is missing" in shown
     removed = await developer.browser.post(f"{path}/discard")  # in a window from before the import

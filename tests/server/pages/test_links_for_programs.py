@@ -168,7 +168,7 @@ async def test_another_table_is_refused(world: World) -> None:
 async def test_programs_read_only_what_the_maker_allows(world: World) -> None:
     path = f"/insights/track/{world.made.tracks[0]}"
     form = (await world.page(path)).forms[f"{path}/share?period=30-days#share"]
-    assert (form["programs"], form["period"], form["days"]) == ("", "", "30")  # a box without a value sends "on"
+    assert (form["programs"], form["period"], form["days"]) == ("on", "", "30")
     refused = await world.browser.post(f"{path}/share", {"days": "0", "period": "last-month"})
     again = HtmlPage(refused.body).forms[f"{path}/share?period=30-days#share"]
     assert ("programs" in again, again["period"]) == (False, "last-month")

@@ -1,5 +1,7 @@
 """Import files in the browser, and undo imports."""
 
+from dataclasses import replace
+
 from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.server.schemas.pages.admin import OlderQuery
@@ -20,6 +22,8 @@ from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import isolated
 
 HOME = "/import"
+CHOICES = {*ColumnsForm.model_fields} - {"sheet", "reading"}
+READ_AGAIN = "Nothing is imported yet: you changed how the file is read. See what an import would do now."
 
 
 def show_all(query: OlderQuery, caller: SessionIdentity, settings: Settings) -> View:
@@ -83,10 +87,9 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
     except Invalid as wrong:
         raise Invalid({f"{COLUMN}{number}": message for number, message in wrong.errors.items()}) from None
     rules = _rules(file, body)
-    other_sheet = file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}
-    if file.report["is_history"] or other_sheet or body.encoding != file.options["encoding"]:
+    if file.report["is_history"] or _is_other_sheet(file, body) or body.encoding != file.options["encoding"]:
         pairs = rules = []  # the columns are known, or have other names
-    chosen = body.model_dump(include={*ColumnsForm.model_fields})
+    chosen = body.model_dump(include={"sheet", *CHOICES})
     queue.check_again(subject, {"pairs": pairs, "divide": rules, **chosen})
     return Redirect(f"{HOME}/{subject.id}")
 
@@ -106,15 +109,35 @@ def _rules(file: shapes.File, body: ColumnsForm) -> list[str]:
     return found
 
 
-def start(subject: ImportTask, caller: SessionIdentity, settings: Settings) -> Redirect:
+def start(subject: ImportTask, body: ColumnsForm, caller: SessionIdentity, settings: Settings) -> Redirect:
     """Queue a checked file to be imported, or continue an import that was interrupted.
 
-    Raises Conflict for plays if the account may not report those of others.
+    If the form has other choices than the file was checked with, check it again first. Raises Conflict for plays if
+    the account may not report those of others.
     """
     if subject.kind == "plays" and not caller.reports_plays:
         raise Conflict(_no_plays(settings))
+    if body.reading and _is_changed(shapes.file(subject), body):
+        return replace(change(subject, body), notice=READ_AGAIN)
     queue.start(subject)
     return Redirect(f"{HOME}/{subject.id}")
+
+
+def _is_changed(file: shapes.File, body: ColumnsForm) -> bool:
+    """Return whether the form has other choices than its page showed."""
+    options = {**file.options, "playlist": (file.playlist or None) if file.task.kind == "playlists" else None}
+    if _is_other_sheet(file, body) or any(getattr(body, name) != options[name] for name in CHOICES):
+        return True
+    shown, fields = [] if file.report["is_history"] else file.columns, dict(file.choices)
+    return any(
+        body.choice(each.number) != (each.field if each.field in fields else "")
+        or (file.has_names(each.field) and body.signs(each.number) != (each.signs or ""))
+        for each in shown
+    )
+
+
+def _is_other_sheet(file: shapes.File, body: ColumnsForm) -> bool:
+    return bool(file.report["sheets"]) and body.sheet not in {None, file.report["sheets"][0]}
 
 
 def stop(subject: ImportTask) -> Redirect:

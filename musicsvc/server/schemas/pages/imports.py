@@ -35,6 +35,7 @@ class ColumnsForm(Form):
     create_missing: Checkbox = False
     public: Checkbox = False
     strict: Checkbox = False
+    reading: Literal["shown"] | None = None  # of the button that imports: the form may have choices, too
 
     def choice(self, number: int) -> str:
         """Return the field that this column fills, or an empty text."""
