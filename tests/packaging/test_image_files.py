@@ -30,6 +30,10 @@ def test_the_image_names_the_licence_of_the_project() -> None:
     assert f'licenses="{PROJECT["license"]}"' in _text("image/Dockerfile")
 
 
+def test_the_service_has_a_host_name_that_stays_to_which_uploaded_files_belong() -> None:
+    assert "\n    hostname: musicsvc" in _text("image/compose.yaml")
+
+
 def test_the_service_trusts_the_network_of_its_proxy_only() -> None:
     text = _text("image/compose.yaml")
     (network,) = re.findall(r"subnet: ([\d./]+)", text)
