@@ -238,7 +238,7 @@ def _parsed(steps: Iterable[Step], kind: Kind[Row], summary: ImportSummary) -> I
             except RefusedError as refused:
                 yield refused.at(record, kind.refused_as)
                 continue
-            if cells.left_out:
+            if cells.left_out and not isinstance(row, str):
                 summary.leave_out((record.line, *each) for each in cells.left_out)
             yield row
 

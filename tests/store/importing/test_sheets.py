@@ -372,6 +372,13 @@ def test_lists_of_releases_are_no_tracks(store: Store, tmp_path: Path, headings:
     assert import_file(store, file, Catalog(ImportOptions(pairs=pairs))).counts["tracks"].new == 1
 
 
+def test_the_cells_of_rows_that_are_left_out_are_none_that_an_import_did_not_take(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "report.csv"
+    file.write_text("No,Title,Artist,BPM,Units\n1,Rag,Ann,90,3\nTotal,,,many,3\n")
+    done = import_file(store, file, Catalog(ImportOptions(strict=True)))
+    assert (done.notes["total"], done.left_out, done.objections) == (1, {}, [])
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
