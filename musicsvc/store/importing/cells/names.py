@@ -43,7 +43,7 @@ def text(value: Any, longest: int) -> str | None:
 def name(value: Any, longest: int) -> str | None:
     """Return the cell as text like `text`, or None if it has no visible character. Raises ValueError for objects."""
     found = text(value, longest)
-    if found is not None and "&" in found:
+    if found is not None and SEPARATOR in found:
         found = _without_entities(found)
     if found and found[0] in "[{" and found.startswith(OBJECTS):
         raise ValueError("has objects in place of names; write what is in them as cells")

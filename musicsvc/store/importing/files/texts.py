@@ -112,13 +112,14 @@ class CsvReader(TextReader):
 
     def records(self) -> Iterator[Record | None]:
         """Yield the rows. A row with more or fewer cells than the header gets a `fault`."""
+        last = self._first[-1:]
         for begins, row, fault, text in self._rows:
             if row is None:
                 cells = text.split(self._rows.sign)
                 plain = dict(zip(self._names, cells, strict=True)) if len(cells) == len(self._names) else {}
                 found = faulty(begins, fault, text)
                 yield found._replace(values={**found.values, **plain})
-            elif row[-1:] == self._first[-1:] and repeats(row, self._first):
+            elif row[-1:] == last and repeats(row, self._first):
                 yield Record(begins, {}, note=REPEATED)
             elif any(row):
                 yield table_record(begins, self._names, [*map(unquoted, row)] if self._is_quoted else row)
