@@ -43,6 +43,12 @@ async def test_an_account_is_edited_and_errors_stand_beside_the_fields(office: O
     taken = text(await office.act(path.format(ben) + "/edit", 422, email=f"ann@{office.domain}", display_name="B"))
     assert '<small class="error" id="email-error">The e-mail has already been taken.</small>' in taken
     assert office.events() == [("account.edited", ben, None, "display name and e-mail")]
+    office.do(lambda: users.edit(users.get(ben), display_name="Ben\n& Co.", now=1))
+    shown = HtmlPage((await office.page(path.format(ben))).encode()).forms[path.format(ben) + "/edit"]
+    kept = shown["display_name"].replace("\n", "")  # browsers drop line breaks of a field
+    sent = shown | {"display_name": kept, "email": f"ben@{office.domain}"}
+    assert (await office.browser.post(path.format(ben) + "/edit", sent)).status == 303
+    assert user(office, ben).display_name == "Ben\n& Co."
 
 
 async def test_of_two_administrators_who_act_at_once_the_second_is_told(office: Office) -> None:

@@ -109,7 +109,7 @@ def edit(subject: User, body: EditAccountForm, caller: SessionIdentity, now: int
     changed, errors = {}, {}
     for name in ("email", "display_name"):
         text, was, now_is = getattr(body, name), getattr(body, f"was_{name}"), getattr(subject, name)
-        if text != was:
+        if text not in {was, was and was.replace("\n", "")}:  # browsers drop line breaks of a field
             changed[name] = text
             if was not in {None, now_is} and text != now_is:
                 errors[name] = f"Somebody else has changed this to {now_is}. Save again to replace it."
