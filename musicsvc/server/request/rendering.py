@@ -64,7 +64,8 @@ class Renderer:
     ) -> Representation:
         """Render a page for its caller. `part`: only the part that the view names; `more`: further variables.
 
-        Raises Overloaded if too many pages of such clients wait.
+        Raises Overloaded if too many pages of such clients wait. A page with a secret that is shown once waits in no
+        line, as a refusal would lose it.
         """
         context = {
             "caller": browser.caller,
@@ -74,9 +75,11 @@ class Renderer:
             "path": exchange.path,
             **more,
         }
-        return await self._in_line(
-            lambda: _represent(html.render(view, context, self._base_path, part=part)), exchange.call
-        )
+
+        def render() -> Representation:
+            return _represent(html.render(view, context, self._base_path, part=part))
+
+        return render() if view.again is not None else await self._in_line(render, exchange.call)
 
     def page_for_anybody(self, view: View) -> bytes:
         """Render a page as everybody sees it, without the navigation of an account."""
