@@ -9,14 +9,19 @@ from pathlib import Path
 @contextmanager
 def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
     """Open a file or folder for the `with` block, and yield its descriptor. Only its owner may use a created one."""
-    if flags & os.O_CREAT:
-        with suppress(FileExistsError):
-            os.close(create(path))
-    descriptor = os.open(path, flags, 0o600)
+    descriptor = open_or_create(path, flags)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def open_or_create(path: Path, flags: int = os.O_CREAT | os.O_RDWR) -> int:
+    """Open a file and return its descriptor. If the flags say so, create a missing one, as `create` does."""
+    if flags & os.O_CREAT:
+        with suppress(FileExistsError):
+            os.close(create(path))
+    return os.open(path, flags, 0o600)
 
 
 def create(path: Path, like: Path | None = None) -> int:
@@ -24,6 +29,14 @@ def create(path: Path, like: Path | None = None) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     hand_over(descriptor, path.parent, like or path.parent)
     return descriptor
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder that only its owner can use, if it is missing, and those above it."""
+    if not folder.is_dir():
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        with opened(folder, os.O_DIRECTORY | os.O_NOFOLLOW) as made:
+            hand_over(made, folder.parent, folder.parent)
 
 
 def hand_over(descriptor: int, parent: Path, like: Path) -> None:

@@ -12,13 +12,7 @@ from musicsvc import descriptors, environment
 
 PREFIX = "musicsvc-"
 SHARED_PREFIX = "musicsvc-scratch-"  # in the system's folder, where others may have what begins with "musicsvc-"
-PRIVATE = 0o700
 SYSTEM = ("/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 - where libraries look for a writable folder
-
-
-def prepare(parent: Path) -> None:
-    """Create the folder for temporary files if it is missing. Raises OSError if that is impossible."""
-    parent.mkdir(PRIVATE, parents=True, exist_ok=True)
 
 
 def ensure(parent: Path) -> None:
@@ -30,7 +24,7 @@ def ensure(parent: Path) -> None:
     if any(os.access(each, os.W_OK | os.X_OK) for each in (given or SYSTEM[0], *SYSTEM)):
         return
     with suppress(OSError):
-        prepare(parent)
+        descriptors.make_folder(parent)
         tempfile.tempdir = str(parent)
         environment.set_temporary_folder(str(parent))
 
@@ -39,7 +33,7 @@ def ensure(parent: Path) -> None:
 def folder(parent: Path | None) -> Iterator[Path]:
     """Create a folder in `parent` for the `with` block. None: in the system's folder for temporary files."""
     if parent is not None:
-        prepare(parent)
+        descriptors.make_folder(parent)
     else:
         remove_leftovers(Path(tempfile.gettempdir()), SHARED_PREFIX)
     with tempfile.TemporaryDirectory(prefix=SHARED_PREFIX, dir=parent) as name:

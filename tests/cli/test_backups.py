@@ -132,6 +132,22 @@ def test_what_root_backs_up_and_restores_belongs_to_the_user_of_the_service(
 
 
 @sqlite
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
+def test_what_a_server_of_root_creates_belongs_to_the_user_of_the_service(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_BACKUPS__EVERY_HOURS", "1")
+    assert run("init").returncode == 0
+    for each in (file.parent, *file.parent.iterdir()):
+        os.chown(each, UID, UID)
+    with Program(tmp_path, "serve", "--port", "0") as server:
+        assert urlopen(f"{server.root}/sign-in").status == 200  # noqa: S310 - counted
+        program.until(lambda: "backed up" in server.err)
+    assert {each.stat().st_uid for each in file.parent.rglob("*")} == {UID}
+
+
+@sqlite
 def test_a_restore_is_an_event_and_lists_share_links_that_work_again(
     run: Run, ask: Json, store_url: str, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from musicsvc import permissions
+from musicsvc import descriptors, permissions
 from musicsvc.clock import HOUR, SECOND, Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
@@ -83,7 +83,7 @@ class BackupScheduler:
         if self._lock is not None:
             return True
         folder.prepare(self._folder)
-        lock = os.open(self._folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        lock = descriptors.open_or_create(self._folder / LOCK)
         if not file_locks.acquire(lock, timeout=0):
             os.close(lock)
             return False

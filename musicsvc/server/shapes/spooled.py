@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
-from musicsvc import scratch
+from musicsvc import descriptors
 from musicsvc.errors import Unavailable
 
 IN_MEMORY = 64 * 1024  # bytes; longer responses go to an unnamed file, which is deleted when it is closed
@@ -37,7 +37,7 @@ def spool(
     Raises Unavailable if the file cannot be written.
     """
     with suppress(OSError):  # a short response needs no file
-        scratch.prepare(folder)
+        descriptors.make_folder(folder)
     file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY, dir=str(folder))  # noqa: SIM115 - the sender closes it
     try:
         for piece in pieces:  # may also write temporary files

@@ -170,10 +170,7 @@ def _remove_leftovers(folder: Path, *names: str) -> None:
 def prepare(folder: Path) -> None:
     """Create the folder if it is missing. Raises Failure."""
     try:
-        if not folder.is_dir():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with descriptors.opened(folder, os.O_DIRECTORY | os.O_NOFOLLOW) as created:
-                descriptors.hand_over(created, folder.parent, folder.parent)
+        descriptors.make_folder(folder)
     except OSError as error:
         fault = error.strerror
         if isinstance(error, FileExistsError):

@@ -143,7 +143,7 @@ def _open(path: Path) -> apsw.Connection:
 
 
 def _connection(path: Path) -> apsw.Connection:
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    os.close(descriptors.open_or_create(path))
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         _prepare(connection, path)

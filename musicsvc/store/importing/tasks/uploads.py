@@ -22,7 +22,6 @@ from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import Kind
 
 KINDS: dict[str, type[Kind[Any]]] = {"catalog": Catalog, "playlists": Playlists, "plays": Plays}
-PRIVATE = 0o700
 BUSY = "Your last file is still being read. Wait until it is done, then try again."
 MOST_CHECKED = 5_000
 SHOWN = 20
@@ -52,7 +51,7 @@ class Place(NamedTuple):
     def locked(self, user: int) -> Iterator[Path]:
         """Lock the folder of an account's files, and yield it. Raises Conflict if it is in use."""
         folder = self.folder / str(user)
-        folder.mkdir(PRIVATE, parents=True, exist_ok=True)
+        descriptors.make_folder(folder)
         with descriptors.opened(folder) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
