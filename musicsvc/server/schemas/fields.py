@@ -92,7 +92,7 @@ def _trimmed(value: Any) -> Any:
 def require_unique(values: Ids) -> Ids:
     """Return `values`. Raises ValueError if an id occurs twice."""
     if len(set(values)) < len(values):
-        raise ValueError("Must not contain an id twice.")
+        raise ValueError("Must not have an entry twice.")
     return values
 
 

@@ -200,7 +200,7 @@ async def test_wrong_queries_are_refused_by_field(ask: Client, made: Catalog, ot
         ("movers?period=7-days", {"kind": "This field is required."}),
         ("movers?kind=tracks&limit=51", {"limit": "Must be at most 50."}),
         (f"compare?kind=tracks&ids={own}", {"ids": "Must have at least 2 entries."}),
-        (f"compare?kind=tracks&ids={own},{own}", {"ids": "Must not contain an id twice."}),
+        (f"compare?kind=tracks&ids={own},{own}", {"ids": "Must not have an entry twice."}),
         ("compare?kind=tracks&ids=1,2,3,4,5,6", {"ids": "Must have at most 5 entries."}),
         ("compare?kind=tracks&ids=1,a", {"ids": lists}),
         (
