@@ -4,6 +4,7 @@ import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, ByteSize, Field
 
@@ -14,6 +15,7 @@ HOST = re.compile(r"(?=[^A-Za-z]*+[A-Za-z])[A-Za-z0-9][A-Za-z0-9._-]*+")  # 256.
 ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 NOT_NAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # control characters, and bytes that SQLite cannot open
 POSTGRES = ("postgresql://", "postgres://")
+USUAL_PORTS = {"http": 80, "https": 443}
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
 SIZE = re.compile(r"[0-9]*+\.?[0-9]*+ *+[A-Za-z]*+")
@@ -45,7 +47,7 @@ def _root_url(value: str | None) -> str | None:
         raise ValueError("must start with http:// or https://")
     if value and not (ROOT_URL.fullmatch(value) and is_url(value)):
         raise ValueError(f"{value!r} is not the root of a service such as https://music.example")
-    return value.rstrip("/") if value else None
+    return f"{_as_browsers_do(value)}{urlsplit(value).path}".rstrip("/") if value else None
 
 
 def _base_path(value: str) -> str:
@@ -78,7 +80,19 @@ def _rate(value: str) -> str:
 def _origin(value: str) -> str:
     if not (ORIGIN.fullmatch(value) and is_url(value)):
         raise ValueError(f"{value!r} is not an origin such as https://app.example: scheme, host and port, no path")
-    return value
+    return _as_browsers_do(value)
+
+
+def _as_browsers_do(url: str) -> str:
+    """Return the origin of a URL as browsers name it: in small letters, in ASCII, without the usual port."""
+    parts = urlsplit(url)
+    host = parts.netloc.lower() if parts.port is None else parts.netloc.lower().rpartition(":")[0]
+    if not host.isascii():
+        import idna  # noqa: PLC0415 - large, and rarely needed
+
+        host = idna.encode(host, uts46=True).decode()  # an IDNAError is a ValueError
+    usual = parts.port in {None, USUAL_PORTS[parts.scheme]}
+    return f"{parts.scheme}://{host}" + ("" if usual else f":{parts.port}")
 
 
 def check_address(value: str) -> str:

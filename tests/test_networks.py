@@ -21,6 +21,8 @@ KEYS = {"tls_cert": Path("chain.pem"), "tls_key": Path("key.pem")}
         (Server(base_path="/a/b"), 81, "http://127.0.0.1:81/a/b"),
         (Server(public_url="https://music.example.test", base_path="/a/b"), 81, "https://music.example.test/a/b"),
         (Server(public_url="https://music.example.test/a/b/", base_path="/a/b"), 81, "https://music.example.test/a/b"),
+        (Server(public_url="https://Music.Example.test:443/A", base_path="/A"), 81, "https://music.example.test/A"),
+        (Server(public_url="http://MÜSIK.test:0443"), 81, "http://xn--msik-0ra.test:443"),
     ],
 )
 def test_the_root_is_the_public_url_or_host_and_port(server: Server, port: int | None, url: str) -> None:

@@ -157,7 +157,7 @@ async def test_over_https_the_cookie_belongs_to_this_host_alone(limited: Shared,
 @on_shared_loop
 async def test_behind_a_public_address_forms_come_from_there(limited: Shared) -> None:
     add_account(limited, "hosted@way.test")
-    hosted = Settings(server=Server(public_url="https://music.example.test"))
+    hosted = Settings(server=Server(public_url="https://Music.example.test:443/"))
     async with running(limited.store, limited.clock, hosted) as client, page_client(client.root) as browser:
         browser.move(7)
         assert (await browser.sign_in("hosted@way.test")).status == 403
