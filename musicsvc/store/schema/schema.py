@@ -26,7 +26,6 @@ HISTORY = "schema_migration"
 KEPT = "Of the migrations, {} has changed nothing, and those before it are kept. To go on, run the command again."
 UNFINISHED = "unfinished_copy"  # the table of a database to which another one is being copied
 ADVISORY_LOCK = 0x4D535643
-WITHOUT_LIMIT = "BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
 _listener: ContextVar[Callable[[float, float], None] | None] = ContextVar("musicsvc_migration", default=None)
 VIRTUAL_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'"
 
@@ -245,7 +244,8 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
         raise postgres.refused(url, error) from error
     try:
         # Migrations wait for each other without limit, but for a table in use no longer than a unit of work does.
-        lock.execute_sql(f"{WITHOUT_LIMIT}; SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
+        without_limits = f"{postgres.transaction_settings(0)}; SET LOCAL idle_in_transaction_session_timeout = 0"
+        lock.execute_sql(f"BEGIN; {without_limits}; SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
         yield database
     except postgres.ERRORS as error:
         raise _failure(error, postgres.reason(error), postgres.translate(error)) from error
