@@ -27,7 +27,7 @@ Run = Callable[[str], None]
 pytestmark = pytest.mark.only_on("postgres")
 FILES = {
     "catalog": '{"track": "Rag", "artist": "Cleo", "external_id": "1", "isrc": "GBAYE6800011"}',
-    "plays": '{"external_id": "1", "played_at": 1}',
+    "plays": '{"external_id": "1", "isrc": "GBAYE6800011", "played_at": 1}',
     "follows": '{"follower": "ann@label.test", "followed": "ben@label.test"}',
     "playlists": '{"playlist": "Mix", "external_id": "1"}',
 }
@@ -118,7 +118,8 @@ def test_whoever_gives_a_track_an_isrc_waits_for_the_others(
     store: Store, label: Identity, run_import: Run, threads: ThreadPoolExecutor
 ) -> None:
     require_wait(store, identifiers.lock, partial(identifiers.require_free, "GBAYE6800012", actor=label))
-    require_begun_waits(store, identifiers.lock, partial(threads.submit, run_import, "catalog"))
+    for kind in ("catalog", "plays"):
+        require_begun_waits(store, identifiers.lock, partial(threads.submit, run_import, kind))
 
 
 def test_of_two_imports_that_keep_a_rule_for_one_column_the_last_counts(store: Store) -> None:

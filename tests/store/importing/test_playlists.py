@@ -122,6 +122,23 @@ def test_an_upload_fills_a_playlist_as_the_api_does_and_a_file_of_the_operator_h
     assert kept(store)[0] == ("P", None, made)
 
 
+def test_a_track_that_is_made_while_the_import_runs_is_found(
+    store: Store, tmp_path: Path, people: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Playlists, "rows_a_unit", 1)
+    first = track(store, "T")
+    named: dict[str, object] = {"playlist": "P", "artist": "B", "track": "Later"}
+    made: list[int] = []
+
+    def make(summary: ImportSummary) -> None:
+        if summary.rows == 1:
+            made.append(track(store, "Later", "B", manager=people[BEN]))
+
+    rows = [row("P", "t"), named, named]
+    summary = import_file(store, tmp_path / "p.jsonl", Playlists(ImportOptions(user=ANN)), rows, on_progress=make)
+    assert (counts(summary), kept(store)) == ((2, 0, 1, 0), [("P", None, [first, *made])])
+
+
 def test_playlists_are_the_same_by_id_and_only_without_one_by_name(store: Store, imported: Import) -> None:
     first, second = track(store, "T"), track(store, "U")
     imported([row("P", "t", "1"), row("P", "t", "2"), row("renamed", "u", "1"), row("P", "u")])

@@ -372,3 +372,23 @@ def test_a_dry_run_tells_what_would_happen_and_writes_nothing(store: Store, impo
     done = imported(rows, **options)
     assert predicted.counts == done.counts
     assert imported(rows, dry_run=True, **options).counts == imported(rows, **options).counts
+
+
+def test_what_another_import_makes_meanwhile_is_not_made_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Plays, "rows_a_unit", 1)
+    rows = [named("Cleo", "Song", 1), named("Dora", "Song", 2), named("Cleo", "New", 3), named("Bea", "Waltz", 4)]
+    made: list[int] = []
+
+    def make(name: str, part: list[dict[str, object]], after: int = -1) -> ImportSummary:
+        def other(summary: ImportSummary) -> None:
+            if summary.rows == after:
+                made.append(make("other", rows[1:3]).counts["tracks"].new)
+
+        kind = Plays(ImportOptions(listener=name, create_missing=True))
+        return import_file(store, tmp_path / name, kind, part, on_progress=other)
+
+    assert make("one", rows, 1).counts["tracks"].new == 1
+    assert made == [2]
+    assert store.read(lambda: (Artist.select().count(), Track.select().count())).result() == (5, 7)

@@ -156,6 +156,7 @@ class Playlists(Kind[EntryRow]):
         named = merged.spread([row.named for row in batch], owner, Named.called)
         if artists.missing(self._catalog.named(named)):  # merged or deleted since they were loaded
             self._catalog = matching.load(owner)
+        self._catalog.refresh()
         lookup = self._lookup = TrackLookup(named, self._catalog)
         if tracks.gone({track for each in named if (track := lookup.find(each))}):  # the same
             self._catalog.forget_tracks()

@@ -59,15 +59,17 @@ Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded nam
 class CatalogIndex:
     """All artists of the catalog by case-folded name, and the tracks of the artists that earlier batches named.
 
-    `found`: the tracks that earlier rows named by artists and track. What is created later does not change them: a
-    track is created only if none is alike.
+    `found`: the tracks that earlier rows named by artists and track. What the import creates later does not change
+    them: a track is created only if none is alike.
     """
 
     manager: int | None  # the account whose artists and tracks are preferred
     artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
     tracks: Tracks = field(default_factory=dict)
     found: dict[Named, int] = field(default_factory=dict)
-    _created: list[Artist] = field(default_factory=list)  # by the import
+    loaded: int = 0  # the highest id of the artists that it had first
+    newest: tuple[int, int] = 0, 0  # the highest ids of artists and tracks
+    _later: list[Artist] = field(default_factory=list)  # created since, by this import or otherwise
 
     def add(self, artists: Iterable[Artist]) -> None:
         for artist in artists:
@@ -82,16 +84,26 @@ class CatalogIndex:
         for artist in artists:
             self.tracks.setdefault(artist, {}).setdefault(caseless_key(track.name), []).append(track)
 
-    def add_created(self, artists: Collection[Artist]) -> None:
-        """Add artists that a batch created, until `forget_created` is called."""
-        self.add(artists)
-        self._created += artists
+    def refresh(self) -> None:
+        """Add the artists that were created since, also by others. If others created tracks, forget all tracks.
 
-    def forget_created(self) -> None:
-        """Forget the artists that batches created, and the tracks of all artists, which the next batches load."""
-        for artist in self._created:
+        Call it in the transaction of each batch.
+        """
+        ((artist, track),) = _newest()
+        if artist > self.newest[0]:
+            later = [Artist(*row) for row in _artists(self.newest[0])]
+            self.add(later)
+            self._later += later
+        if track > self.newest[1]:
+            self.forget_tracks()
+        self.newest = artist, track
+
+    def forget_later(self) -> None:
+        """Forget the artists that were created later, and the tracks of all artists, which the next batches load."""
+        for artist in self._later:
             self.artists[caseless_key(artist.name)].remove(artist)
-        self._created.clear()
+        self._later.clear()
+        self.newest = self.loaded, 0
         self.forget_tracks()
 
     def forget_tracks(self) -> None:
@@ -109,7 +121,9 @@ class CatalogIndex:
 def load(manager: int | None) -> CatalogIndex:
     """Return an index with all artists and no tracks. Call in a transaction."""
     catalog = CatalogIndex(manager)
-    catalog.add(Artist(*row) for row in _artists())
+    ((catalog.loaded, _),) = _newest()
+    catalog.forget_later()
+    catalog.add(Artist(*row) for row in _artists(0))
     return catalog
 
 
@@ -246,11 +260,19 @@ def _by_isrc(codes: Collection[str]) -> Any:
 
 
 @compiled
-def _artists() -> Any:
+def _artists(after: int) -> Any:
+    """Select the artists with ids above `after`, also under former names."""
     artist = models.Artist
     former = Merged.select(artist.id, Merged.name, artist.manager).join(artist, on=artist.id == Merged.into)
-    former = former.where(Merged.kind == ARTIST, Merged.former > 0)
-    return former.union_all(artist.select(artist.id, artist.name, artist.manager))
+    former = former.where(Merged.kind == ARTIST, Merged.former > 0, artist.id > after)
+    return former.union_all(artist.select(artist.id, artist.name, artist.manager).where(artist.id > after))
+
+
+@compiled
+def _newest() -> Any:
+    """Select the highest ids of artists and tracks."""
+    track = models.Track.select(fn.coalesce(fn.max(models.Track.id), 0))
+    return models.Artist.select(fn.coalesce(fn.max(models.Artist.id), 0), track)
 
 
 @compiled

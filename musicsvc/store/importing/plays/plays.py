@@ -8,7 +8,7 @@ from typing import NamedTuple
 from peewee import Model
 
 from musicsvc.clock import DAY
-from musicsvc.store.catalog import artists, merged, tracks
+from musicsvc.store.catalog import artists, identifiers, merged, tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
@@ -95,12 +95,12 @@ class MissingCreator:
         runs.made(run, TrackTable, [created.track.id for created in self.tracks])
 
     def add_to(self, catalog: CatalogIndex) -> None:
-        """Add the collected artists and tracks to the index, so that later batches find them."""
+        """Add the collected tracks to the index, so that later batches find them."""
         catalog.tracks |= self._lookup.fresh
         catalog.remember(self._lookup.found)
-        catalog.add_created(self.artists)
         for created in self.tracks:
             catalog.add_track(created.track, created.artists)
+            catalog.newest = catalog.newest[0], created.track.id
 
 
 def _ids(table: type[Model], most: int) -> Iterator[int]:
@@ -155,16 +155,19 @@ class Plays(Kind[Listen]):
         self._catalog = matching.load(user)
 
     def forget(self) -> None:
-        self._catalog.forget_created()
+        self._catalog.forget_later()
 
     def parse(self, record: Record, cells: Cells) -> Listen:
         return listen_rows.parse(record, cells, self._listener, self._known)
 
     def write(self, batch: Sequence[Listen], scope: Scope) -> Outcome:
+        if self.options.create_missing and any(listen.named.isrc for listen in batch):
+            identifiers.lock()  # before that of plays, as edits do
         counting.lock()
         rows = [*{listen.named: None for listen in batch}]
         if artists.missing(self._catalog.named(rows)):  # merged or deleted since they were loaded
             self._catalog = matching.load(scope.user)
+        self._catalog.refresh()
         spread = merged.spread(rows, scope.user or 0, Named.called)
         if spread is not rows:
             others = dict(zip(rows, spread, strict=True))
