@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from musicsvc.clock import MovableClock
+from musicsvc.config import Settings
 from musicsvc.store.engine.store import Store
 from tests.browser.visit import PATIENCE, Visit
 from tests.support.threaded_server import threaded_server
@@ -50,9 +51,9 @@ def axe() -> str:
 
 
 @pytest.fixture
-def root(store: Store, clock: MovableClock) -> Iterator[str]:
+def root(store: Store, clock: MovableClock, tmp_path: Path) -> Iterator[str]:
     """Return the root URL of a server on another thread."""
-    with threaded_server(store, clock) as server:
+    with threaded_server(store, clock, Settings(data_dir=tmp_path)) as server:
         yield f"http://127.0.0.1:{server.port}"
 
 
