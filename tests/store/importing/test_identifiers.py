@@ -129,6 +129,20 @@ def test_a_row_without_an_external_id_is_the_track_with_its_isrc(
         ]
 
 
+def test_codes_that_are_moved_to_another_track_and_album_are_of_one_each(store: Store, imported: Import) -> None:
+    upcs = ["036000291452", "4006381333931"]
+    rows = [{"track": name, "artist": "Ann", "album": name, "upc": upcs[0], "isrc": CODE} for name in "ABCD"]
+    ids = [{"external_id": name, "album_external_id": name} for name in "ABC"]
+    imported([rows[0] | ids[0]])
+    changed = rows[0] | ids[0] | {"isrc": OTHER, "upc": upcs[1]}
+    summary = imported([changed, rows[1] | ids[1], rows[2] | ids[2], rows[3]])
+    assert reasons(summary) == [(3, f"another track has this ISRC: {CODE}")]
+    assert tally(summary) == (1, 1, 1, 1)
+    assert [more for _, *more in tracks(store)] == [["A", OTHER], ["B", CODE]]
+    albums = store.read(lambda: [*Album.select(Album.name, Album.upc).order_by(Album.id).tuples()]).result()
+    assert albums == [("A", upcs[1]), ("B", upcs[0])]
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_an_isrc_is_of_one_track_of_a_manager(store: Store, imported: Import, *, dry_run: bool) -> None:
     store.write(lambda: users.create(LABEL, now=NOW).id).result()

@@ -53,8 +53,8 @@ class Albums(Index):
         self._own.update(by_upc.values())
         self.load_others(by_upc.values())
         for code, album in ((code, self.items[album_id]) for code, album_id in by_upc.items()):
-            self.put(album, ("upc", _upc(album)))
-            if _upc(album) != code:
+            self.put(album, ("upc", self.code(album)))
+            if self.code(album) != code:
                 self.add_former(("upc", code), album)
         self._ids = iter(bulk.ids(Album, len(rows)))
 
@@ -81,6 +81,10 @@ class Albums(Index):
     def name_key(self, item: Item) -> Key:
         return ("name", next(iter(item.values["artists"]), None), name_key(item.values["name"]))
 
+    def code(self, item: Item) -> str | None:
+        upc: str | None = item.values["upc"]
+        return upc and upc.lstrip("0")
+
     def _key(self, row: CatalogRow) -> Key:
         if row.album_external_id:
             return ("id", row.album_external_id)
@@ -93,17 +97,17 @@ class Albums(Index):
         """
         key, upc = self._key(row), row.upc
         found, former = self.find(key, row.album), self.find_former(key)
-        if upc is not None and (found is None or _upc(found) != upc):
+        if upc is not None and (found is None or self.code(found) != upc):
             coded = self.find(("upc", upc)) if former is None or found is not None else None
             if found is not None and key[0] == "name" and self._is_named(found):
                 found = former = None
-            found = coded if coded is not None and _upc(coded) == upc else found
+            found = coded or found
             former = former or self.find_former(("upc", upc))
         return found or former, found is None and former is not None
 
     def _is_named(self, album: Item) -> bool:
         """Return True if rows name the album by its UPC, so that a row with another one is of another album."""
-        return bool(album.given & BITS["upc"]) or _upc(album) in self._upcs
+        return bool(album.given & BITS["upc"]) or self.code(album) in self._upcs
 
     def compare(self, row: CatalogRow) -> Offered:
         """Find the album of the row, or make one that `take` adds. Return what the row says of it.
@@ -119,7 +123,7 @@ class Albums(Index):
         name, values = album.values["name"], row.of_album
         if row.album_external_id or name is None or name_key(name) != name_key(row.album or ""):
             name = row.album
-        if row.upc is not None and row.upc == _upc(album):
+        if row.upc is not None and row.upc == self.code(album):
             values = {**values, "upc": album.values["upc"]}  # 12 digits, and 13 with a zero in front, are one UPC
         offer = album.compare({"name": name, **values}, BITS)
         return Offered(album, offer, album.lacks("artists", dict.fromkeys(self._artists.of(row.album_credits))))
@@ -133,7 +137,7 @@ class Albums(Index):
         altered = bool(offer.fields.changes or offer.fresh or moved)
         self.count(album, altered=altered)
         if altered:
-            self.put(album, ("upc", _upc(album)))
+            self.put(album, ("upc", self.code(album)))
 
     def _put_first(self, album: Item, artists: Sequence[int]) -> bool:
         """Put these artists first, unless an earlier row of the import has. Return True if any moved."""
@@ -176,11 +180,6 @@ def _by_name(artists: Collection[int], names: Collection[str]) -> Any:
 def _imageless(ids: Collection[int]) -> Any:
     query = Track.select(Track.album, fn.count(SQL("*"))).group_by(Track.album)
     return query.where(Track.album.in_(ids), Track.image.is_null())
-
-
-def _upc(album: Item) -> str | None:
-    code: str | None = album.values["upc"]
-    return code and code.lstrip("0")
 
 
 def _links(album: Item) -> Iterator[tuple[int, int, int]]:

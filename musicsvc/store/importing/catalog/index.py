@@ -218,7 +218,8 @@ class Index(ABC):
     def find(self, key: Key, name: str | None = None) -> Item | None:
         """Return the item with this key, of several the first one written as `name` or else the first one, or None."""
         if key[0] != "name":
-            return self._by_code.get(key)
+            coded = self._by_code.get(key)
+            return coded if coded is None or key[0] == "id" or self.code(coded) == key[1] else None
         found = [item for item in self._by_name.get(key, ()) if item.name_key == key]
         return next((item for item in found if item.values["name"] == name), found[0] if found else None)
 
@@ -248,13 +249,17 @@ class Index(ABC):
     def name_key(self, item: Item) -> Key:
         """Return what identifies the item in rows without an external id."""
 
+    @abstractmethod
+    def code(self, item: Item) -> str | None:
+        """Return the ISRC or UPC of the item."""
+
     def put(self, item: Item, code: Key = ("upc", None)) -> None:
         """Add a new item, or one whose values have changed, under its keys. `code`: with its ISRC or UPC, or None."""
         self.items[item.id] = item
         if item.external_id is not None and (item.new or item.id in self._numbered):
             self._by_code.setdefault(("id", item.external_id), item)
-        if code[1] is not None:
-            self._by_code.setdefault(code, item)
+        if code[1] is not None and self.find(code) is None:
+            self._by_code[code] = item
         if self._is_by_name and item.name_key != (name_key := self.name_key(item)):
             item.name_key = name_key
             self._by_name.setdefault(name_key, []).append(item)

@@ -66,6 +66,10 @@ class Tracks(Index):
         values = item.values
         return ("name", frozenset(values["artists"]), name_key(values["name"]), values["album"])
 
+    def code(self, item: Item) -> str | None:
+        isrc: str | None = item.values["isrc"]
+        return isrc
+
     def compare(self, row: CatalogRow, album: int | None) -> Offered:
         """Find the track of the row, or make one that `take` adds. Return what the row says of it.
 
@@ -74,7 +78,7 @@ class Tracks(Index):
         self.require_own(row.external_id)
         artists = self._artists.of(row.artists)
         track, former = self._find(row, artists, album)
-        other = (self._find_isrc(row.isrc) or self.find_former(("isrc", row.isrc))) if row.isrc else None
+        other = (self.find(("isrc", row.isrc)) or self.find_former(("isrc", row.isrc))) if row.isrc else None
         if other is not None and other is not track:
             raise RefusedError(ISRC_TAKEN, "tracks", (row.isrc or "",))
         if track is not None and former:
@@ -116,13 +120,9 @@ class Tracks(Index):
                 return former, True
             named = self.find(name, row.name)
             same = named is not None and named.values["isrc"] in {None, row.isrc}
-            found = self._find_isrc(row.isrc) or (named if same else None)
+            found = self.find(("isrc", row.isrc)) or (named if same else None)
             former = self.find_former((*name, None))
         return found or former, found is None and former is not None
-
-    def _find_isrc(self, code: str | None) -> Item | None:
-        found = None if code is None else self.find(("isrc", code))
-        return found if found is not None and found.values["isrc"] == code else None
 
     def _fresh_tags(self, row: CatalogRow, track: Item) -> Mapping[str, None]:
         """Return the row's tags that the track lacks. Those beyond MOST_TAGS per track are left out."""
