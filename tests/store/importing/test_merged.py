@@ -160,6 +160,8 @@ def test_the_codes_of_what_was_merged_lead_to_the_other(store: Store, imported: 
         ]
 
     assert store.read(found).result() == [["Trio"], ["Trio"], ["Trio"], ["Chamber"], ["036000291452"]]
+    of_track = imported("plays", [{"artist": "Trio (1846)", "track": "Trio", "played_at": AT}])
+    assert new(of_track)["artists"] == (1, 0)  # no former name of an artist
 
 
 def test_an_undo_leaves_the_album_its_only_artist(store: Store, imported: Callable[..., ImportSummary]) -> None:
