@@ -103,14 +103,18 @@ def remove_tracks(ids: Sequence[int]) -> None:
         merged.forget(TRACK, some)
 
 
-def remove(kind: int, ids: Sequence[int]) -> None:
-    """Delete albums or artists (`kind`), and which deleted tracks counted for them. The caller logs it."""
+def remove(kind: int, ids: Sequence[int], *, forget: bool = True) -> None:
+    """Delete albums or artists (`kind`), and which deleted tracks counted for them. The caller logs it.
+
+    `forget`: also what was merged into them.
+    """
     row: Any = Album if kind == ALBUM else Artist
     with reattribution.rebuilding(subjects.tracks_of(kind, ids) if ids else ()):
         for some in batches(ids):
             DeletedTrack.delete().where(DeletedTrack.kind == kind, DeletedTrack.subject.in_(some)).execute()
             row.delete().where(row.id.in_(some)).execute()
-            merged.forget(kind, some)
+            if forget:
+                merged.forget(kind, some)
 
 
 def lock_artists(condition: Any) -> None:

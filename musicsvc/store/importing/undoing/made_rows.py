@@ -99,7 +99,8 @@ def take_back(table: type[Model], now: int, actor: Actor, import_id: int, below:
         notices.log_undone(gone, import_id, now=now, actor=actor)
         _let_wait([each for each in gone if each in present])
     if table in PLAYED_ALONG:
-        deletions.remove(subjects.KINDS[runs.table_name(table)], gone)
+        # A name that was split does not mean its other parts alone from now on.
+        deletions.remove(subjects.KINDS[runs.table_name(table)], gone, forget=False)
     else:
         table.delete().where(columns.id.in_(gone)).execute()
     runs.replace(import_id, table, gone, {})
