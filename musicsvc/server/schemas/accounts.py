@@ -21,6 +21,7 @@ from musicsvc.store.accounts.api_access import RequestState
 from musicsvc.store.accounts.tokens import Scope, State
 
 TokenName = Annotated[str, NameText(tokens.SHORTEST_NAME, tokens.LONGEST_NAME)]
+Days = Annotated[int, Field(strict=True, ge=1, le=tokens.LONGEST_DAYS)]
 VALUE = "msvc_" + "0" * 46
 
 
@@ -94,8 +95,8 @@ class TokenIn(Body):
 
     name: TokenName = Field(examples=["laptop"])
     password: Secret = Field(examples=["three romances for violin"], json_schema_extra={"format": "password"})
-    days: Annotated[int, Field(strict=True, ge=1, le=tokens.LONGEST_DAYS), replace_null(tokens.LONGEST_DAYS, int)] = (
-        Field(tokens.LONGEST_DAYS, description="Days until the token expires.", examples=[30])
+    days: Annotated[Days, replace_null(tokens.LONGEST_DAYS, Days)] = Field(
+        tokens.LONGEST_DAYS, description="Days until the token expires.", examples=[30]
     )
     scope: Annotated[Scope, TRIMMED, replace_null("read-write", Scope)] = Field(
         "read-write",

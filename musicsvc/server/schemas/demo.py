@@ -12,6 +12,8 @@ from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, TRIMMED, Body, Q
 
 LONGEST = 500  # characters of a fault, a path or a token
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=MAX_ID)]
 
 
 def _duration(text: Any) -> int:
@@ -52,13 +54,13 @@ class FaultIn(Body):
     fault: Annotated[str, Text(1, LONGEST), AfterValidator(_known)] = Field(
         description=f"One of: {faults.LISTED}.", examples=["503"], json_schema_extra={"pattern": faults.PATTERN}
     )
-    probability: Annotated[float, Field(strict=True, ge=0, le=1), replace_null(1.0, float)] = Field(
+    probability: Annotated[Share, replace_null(1.0, Share)] = Field(
         1.0, description="The share of the matching requests that get the fault."
     )
     count: Annotated[int, Field(strict=True, ge=1, le=MAX_ID)] | None = Field(
         None, description="How often the fault is injected; by default, without end.", examples=[3]
     )
-    seed: Annotated[int, Field(strict=True, ge=0, le=MAX_ID), replace_null(rules.SEED, int)] = Field(
+    seed: Annotated[Seed, replace_null(rules.SEED, Seed)] = Field(
         rules.SEED, description="The same seed gives the same run."
     )
 
@@ -89,7 +91,11 @@ class FaultRules(Success):
     faults: list[FaultRule]
 
 
-Duration = Annotated[int, BeforeValidator(_duration), WithJsonSchema({"type": "string", "examples": ["91d"]})]
+Duration = Annotated[
+    int,
+    BeforeValidator(_duration),
+    WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,9}[smhd]$", "examples": ["91d"]}),
+]
 Instant = Annotated[
     int,
     BeforeValidator(_time),

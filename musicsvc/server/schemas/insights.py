@@ -233,7 +233,7 @@ class CompareQuery(PeriodQuery):
         tuple[Annotated[int, Field(ge=1, le=MAX_ID)], ...],
         id_list(comparisons.MOST, "tracks, albums or artists"),
         AfterValidator(require_unique),
-    ] = Field(min_length=2, max_length=comparisons.MOST, examples=[[1, 2]])
+    ] = Field(min_length=2, max_length=comparisons.MOST, examples=[[1, 2]], json_schema_extra={"uniqueItems": True})
 
     @property
     def subjects(self) -> list[Subject]:

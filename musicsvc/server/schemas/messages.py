@@ -23,7 +23,7 @@ MAX_TOKEN = 500
 MAX_KEYS = 10
 Flag = Annotated[bool, Field(strict=True)]
 NotifId = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, pattern="^[a-z0-9_]{1,64}$")]
-PushToken = Annotated[Opaque, Field(max_length=MAX_TOKEN)]
+PushToken = Annotated[Opaque, Field(min_length=1, max_length=MAX_TOKEN)]
 
 
 def _others(values: list[int], info: ValidationInfo) -> list[int]:
@@ -48,7 +48,7 @@ class ConversationIn(Body):
 
     user_ids: Annotated[
         list[Id],
-        Field(min_length=1, max_length=MAX_OTHERS, examples=[[3]]),
+        Field(min_length=1, max_length=MAX_OTHERS, examples=[[3]], json_schema_extra={"uniqueItems": True}),
         AfterValidator(require_unique),
         AfterValidator(_others),
     ]

@@ -5,8 +5,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema_rs
+
 from musicsvc.server.openapi import document as openapi
+from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import JSON_MEDIA
+from musicsvc.server.schemas.reading import check
+from tests.conftest import NOW
 
 KEYWORDS = {
     *("$ref", "additionalProperties", "anyOf", "const", "description", "enum", "examples", "format", "items"),
@@ -46,6 +51,25 @@ def test_an_answer_may_get_further_fields_without_a_break_of_generated_clients()
         used += {*re.findall(r"#/components/schemas/(\w+)", json.dumps(named[name]))} - {*used}
     closed = {name for name, schema in named.items() if schema.get("additionalProperties") is False}
     assert closed <= {*used}
+
+
+def test_what_no_field_of_a_body_accepts_the_document_refuses_too() -> None:
+    document = openapi.document(demo=True)
+    values: list[Any] = [None, True, "", -1, 0, 1.5, 2**53, [], [1, 1], {}]
+    wrong = []
+    for route in DEMO_ROUTES:
+        if route.body is None or route.docs.undocumented:
+            continue
+        media = document["paths"][route.path][route.method.lower()]["requestBody"]["content"][JSON_MEDIA]
+        schema = jsonschema_rs.validator_for(
+            media["schema"] | {"components": document["components"]}, validate_formats=True
+        )
+        for name in media["example"]:
+            for value in values:
+                sent = media["example"] | {name: value}
+                if name in check(route.body, sent, {"now": NOW})[1] and schema.is_valid(sent):
+                    wrong.append((route.method, route.path, name, value))
+    assert wrong == [("POST", "/demo/clock", "advance", None)], "where one of two fields is needed"
 
 
 def schemas(node: Any) -> Iterator[dict[str, Any]]:
