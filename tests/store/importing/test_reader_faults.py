@@ -130,10 +130,11 @@ def test_a_disk_error_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_members_of_an_archive_are_read_by_their_ending(tmp_path: Path) -> None:
     names = [f"{ending}/a{ending}" for ending in (".json", ".jsonl", ".csv", ".log", ".txt", ".GZ")]
-    file = write(tmp_path / "a.zip", packed(*names, "a.html", "b/.json.html", "c"))
+    long = [f"{'a folder/' * 9}{number}.json" for number in (1, 2)]
+    file = write(tmp_path / "a.zip", packed(*names, *long, "a.html", "b/.json.html", "c"))
     with histories.open_file(file) as reader:
         found = [record.member for record in reader]
-        assert found == sorted(names)
+        assert found == [*sorted(names), *(f"…{name[-80:]}" for name in long)]
         assert reader.position == reader.size
     with histories.open_file(file, "maloja") as reader, pytest.raises(Failure, match="not a Maloja export"):
         list(reader)

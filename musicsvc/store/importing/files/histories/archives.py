@@ -9,7 +9,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing.files.formats import TAKEOUT
 from musicsvc.store.importing.files.records import Reader, Remark, Step
 from musicsvc.store.importing.files.unpacking.kinds import BROKEN_ZIP
-from musicsvc.wording import cut
+from musicsvc.wording import SHOWN, cut
 
 LARGEST = 1024 * 1024 * 1024  # bytes
 LONGEST_NAME = 60  # characters of the end of a name, which a file system takes
@@ -48,13 +48,15 @@ class Archive(Reader):
         """
         histories = 0
         for member in sorted(self._members, key=lambda each: each.filename):
-            unpacked = self._unpack(member)
+            unpacked, name = self._unpack(member), member.filename
+            if len(name) > SHOWN:
+                name = f"…{name[-SHOWN:]}"  # files often have one beginning: that of their folder
             try:
                 if (reader := self._open(unpacked)) is not None:
                     histories += 1
                     with reader:
                         for record in reader:
-                            yield record._replace(member=cut(member.filename))
+                            yield record._replace(member=name)
                         self._said |= dict.fromkeys(reader.remarks)
             finally:
                 unpacked.unlink()
