@@ -1,9 +1,11 @@
 """`musicsvc db copy` and `musicsvc db compare`, to SQLite and back to the database of the run."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from peewee import BooleanField, Database, fn
 
@@ -266,6 +268,10 @@ def test_a_target_that_is_in_use_or_another_copy_is_refused(
     with opening.connect(source):
         bare("db", "copy", source, elsewhere)
     assert "unfinished copy of another database" in bare("db", "copy", other, elsewhere, expect=1).stderr
+    with closing(apsw.Connection(elsewhere)) as begun:  # by an older program
+        begun.execute("DELETE FROM schema_migration WHERE name = (SELECT max(name) FROM schema_migration)")
+    for line in (("db", "copy", source, elsewhere), ("db", "compare", source, elsewhere)):
+        assert "begun by an older musicsvc. Delete it" in bare(*line, expect=1).stderr
     with opening.connect(other) as served:
         served.read(lambda: fetch("SELECT 1")).result()
         assert "is in use" in bare("db", "copy", source, other, expect=1).stderr

@@ -93,12 +93,10 @@ def _create(url: str, log_file: Path | None) -> None:
     if path is None or path.exists():
         with connect(url, log_file) as opened:
             with opened.translated(), bound(opened.main):
-                have = schema.applied()
-                is_begun = not have or (bool(history.missing(have)) and not User.select().exists())
+                have, is_copy = schema.applied(), schema.unfinished_copy() is not None
+                is_begun = not have or (bool(history.missing(have)) and not is_copy and not User.select().exists())
             if not is_begun:
                 opened.require_current(finished=False)
-                with opened.translated(), bound(opened.main):
-                    is_copy = schema.unfinished_copy() is not None
                 if not is_copy:
                     _require_empty(opened)  # before an activity log is created beside it
     if is_begun:

@@ -98,9 +98,10 @@ class CopiedDatabase(ABC):
     def require_current(self, *, finished: bool = True) -> None:
         """Raise Failure unless the database has the schema of this version, and is no unfinished copy if `finished`."""
         with self.translated(), bound(self.main):
-            problem = schema.unfinished(self.name) if finished else None
+            have = schema.applied()
+            problem = schema.unfinished(self.name) if finished or history.missing(have) else None
             problem = problem or schema.outdated(self.name)
-            newer = history.unknown(schema.applied())
+            newer = history.unknown(have)
         if newer:
             problem = f"{self.name} has the schema of a newer musicsvc ({newer[-1]}). Install it to copy or compare."
         if problem:

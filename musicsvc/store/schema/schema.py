@@ -55,6 +55,8 @@ def fault(name: str = "The database", folder: Path | None = None) -> str | None:
 def unfinished(name: str) -> str | None:
     """Return an error message, beginning with `name`, if the current database is an unfinished copy, else None."""
     source = unfinished_copy()
+    if source and missing(applied()):
+        return f"{name} is an unfinished copy of {source}, begun by an older musicsvc. Delete it, and copy again."
     return source and f"{name} is an unfinished copy of {source}. Continue it with: musicsvc db copy FROM TO"
 
 
