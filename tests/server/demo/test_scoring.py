@@ -44,6 +44,7 @@ class Sent:
     after: float = 1.0
     advanced: float = 0.0
     token: int = 1
+    account: int = 1
     last_four: str = "abcd"
     scope: str = "read-write"
     ended_by: Ender | None = None
@@ -92,7 +93,7 @@ def _entry(sent: Sent, number: int, now: float, demo: float) -> Entry:
         ended_by=sent.ended_by,
         injection=None,
         request_id="r",
-        token=SentToken(None, sent.last_four, sent.token, "t", sent.scope, 1, "Ada"),
+        token=SentToken(None, sent.last_four, sent.token, "t", sent.scope, sent.account, "Ada"),
         headers=sent.headers or {},
         body=None,
         size=0,
@@ -249,6 +250,8 @@ def test_a_play_is_lost_once_its_client_has_gone_on() -> None:
     assert passed(loss, other, other, other, post(PLAYS, plays("a", "b"))) >= {"plays"}
     assert passed(loss, loss, other, other, other, post(PLAYS, plays("a", "b"))) >= {"plays"}
     assert passed(loss, post(PLAYS, plays("a", "b"), token=2), other, other, other) >= {"plays"}
+    same = post(PLAYS, plays("a", "b"), token=2, account=2)  # the ids of another account are of other plays
+    assert failed(loss, same, other, other, other) == {"plays": 2}
     assert failed(loss, post(PLAYS, plays("c", "d"))) == failed(loss, post(PLAYS, plays(None, None))) == {"plays": 2}
     assert failed(loss, post(PLAYS, plays("a", "b")), post(PLAYS, plays("c", "d"))) == {}  # it had a response
     assert failed(loss, post(PLAYS, plays("c", "d"), token=2)) == {}  # another client

@@ -18,26 +18,27 @@ AGAIN = {401, 408, 429}  # refusals after which a client sends the same again
 
 
 class Play(NamedTuple):
-    """A play as it was sent. `content`: its track, time and listener."""
+    """A play as it was sent. `account`: that of the token; `content`: its track, time and listener."""
 
+    account: int | None
     client_id: str | None
     content: Hashable
 
     @property
     def key(self) -> Hashable:
-        """The identity of the play for the service: its client id, or without one its content."""
-        return self.content if self.client_id is None else ("client_id", self.client_id)
+        """The identity of the play for the service: its account and client id, or without that its content."""
+        return self.account, self.content if self.client_id is None else ("client_id", self.client_id)
 
 
 def plays_of(seen: Observed) -> Iterator[Play]:
     """Yield the plays in the body of a report of plays."""
     if seen.entry.method != "POST" or seen.entry.route != PLAYS or not isinstance(seen.body, dict):
         return
-    rows = seen.body.get("plays")
+    rows, token = seen.body.get("plays"), seen.entry.token
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict):
             given = row.get("client_id")
-            yield Play(given if isinstance(given, str) else None, _content(row))
+            yield Play(token and token.account_id, given if isinstance(given, str) else None, _content(row))
 
 
 def _content(row: dict[str, Any]) -> Hashable:
