@@ -1,7 +1,7 @@
 """Delete the rows that an import created, except rows that are in use, such as a track in a playlist."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ from musicsvc.store import models
 from musicsvc.store.accounts import user_search
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import deletions, notices
-from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import (
     Album,
@@ -123,19 +123,23 @@ def reasons(table: type[Model], ids: Sequence[int], import_id: int, going: Going
     found: dict[int, dict[str, None]] = defaultdict(dict)
     for item, reason in _references(table, ids, going):
         found[item][reason] = None
-    others = ImportItem.select(ImportItem.item, ImportItem.run).order_by(ImportItem.run)
-    others = others.where(ImportItem.kind == runs.table_name(table), ImportItem.run != import_id)
-    for item, other in others.where(ImportItem.item.in_(ids)).tuples().iterator():
+    for item, other in _others(ids, runs.table_name(table), import_id):
         found[item][f"import {other}"] = None
     return {item: ", ".join(some) for item, some in found.items()}
+
+
+@compiled
+def _others(ids: Collection[int], kind: str, import_id: int) -> Any:
+    """Select the rows with these ids that other imports have created or changed, and these imports."""
+    others = ImportItem.select(ImportItem.item, ImportItem.run).order_by(ImportItem.run)
+    return others.where(ImportItem.kind == kind, ImportItem.run != import_id, ImportItem.item.in_(ids))
 
 
 def _references(table: type[Model], ids: Sequence[int], going: Going) -> Iterable[tuple[int, str]]:
     for other in models.tables():
         owner, key = _undone_with(other)
         for link in links(other, table):
-            rows: Any = other.select(link, *key).distinct().where(link.in_(ids))
-            for item, *by in rows.tuples().iterator():
+            for item, *by in _referring(ids, link=link, key=key):
                 if not by or by[0] not in going.rows.get(owner, ()):
                     yield item, noun(other)
     if table is Track:
@@ -145,13 +149,21 @@ def _references(table: type[Model], ids: Sequence[int], going: Going) -> Iterabl
             if plays > going.plays[item] + waited[item]:
                 yield item, "plays"
     if table in EDITABLE:
-        columns: Any = table
-        edited = table.select(columns.id).where(columns.id.in_(ids), columns.edited_at.is_null(is_null=False))
-        yield from ((item, "edited") for (item,) in edited.tuples().iterator())
+        yield from ((item, "edited") for (item,) in _edited(ids, table=table))
     if table is User:
         in_use = User.password_hash.is_null(is_null=False) | User.api_access | User.admin
         used = User.select(User.id).where(User.id.in_(ids), in_use)
         yield from ((item, "its owner") for (item,) in used.tuples().iterator())
+
+
+@compiled
+def _referring(ids: Collection[int], *, link: Any, key: tuple[Any, ...]) -> Any:
+    return link.model.select(link, *key).distinct().where(link.in_(ids))
+
+
+@compiled
+def _edited(ids: Collection[int], *, table: Any) -> Any:
+    return table.select(table.id).where(table.id.in_(ids), table.edited_at.is_null(is_null=False))
 
 
 def _waited(tracks: Sequence[int]) -> Counter[int]:
@@ -173,13 +185,13 @@ def _let_wait(tracks: Sequence[int]) -> None:
     listen.update(counted_for=listen.counted_for * -1).where(listen.counted_for.in_(tracks)).execute()
 
 
-def _undone_with(table: type[Model]) -> tuple[type[Model], list[Any]]:
+def _undone_with(table: type[Model]) -> tuple[type[Model], tuple[Any, ...]]:
     """Return the table with whose rows an undo takes back rows of `table`, and the column with their ids, if any."""
     for owner, owned in OWN.items():
         if table in owned:
-            return owner, [each for each in _foreign_keys(table) if each.rel_model is owner]
+            return owner, tuple(each for each in _foreign_keys(table) if each.rel_model is owner)
     key: Any = table._meta.primary_key  # noqa: SLF001 - Peewee's documented access
-    return table, [] if isinstance(key, CompositeKey) else [key]
+    return table, () if isinstance(key, CompositeKey) else (key,)
 
 
 def noun(table: type[Model]) -> str:
