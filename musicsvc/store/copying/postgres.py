@@ -12,9 +12,10 @@ from musicsvc.store.engine.postgres.database import PostgresDatabase, reason, tr
 from musicsvc.store.engine.sql import bound, fetch, run
 
 # A connection may wait long while the other database works. It ends soon after its process was killed.
-PATIENT = (
-    "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET client_connection_check_interval = 500"
-)
+PATIENT = """
+    SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0;
+    SET client_connection_check_interval = 500
+"""
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 OTHERS = """
     SELECT count(*) FROM pg_stat_activity

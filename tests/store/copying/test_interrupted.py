@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import apsw
 import pytest
 
+from musicsvc.store.copying import copy
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PlayCount
@@ -94,6 +96,19 @@ def test_a_copy_that_loses_its_connection_continues(
 
         assert run("db", "copy", store_url, target).returncode == 0
         assert run("db", "compare", store_url, target).returncode == 0
+
+
+@pytest.mark.only_on("postgres")
+def test_a_copy_goes_on_where_the_server_ends_idle_connections(
+    prefilled: databases.Filled[None],  # noqa: ARG001 - `store_url` is a copy of it
+    store_url: str,
+    template: databases.Template,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "made").mkdir()
+    with databases.Maker(template, tmp_path / "made") as maker, copy.connect(store_url) as source:
+        target = f"{maker.make(migrated=False)}&options={quote('-c idle_session_timeout=30')}"
+        assert copy.copy(source, target).complete
 
 
 def end_connections(url: str, statement: str) -> bool:

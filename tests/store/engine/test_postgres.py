@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,12 +16,13 @@ import pytest
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
 from musicsvc.store.engine import bulk
-from musicsvc.store.engine.sql import current, lock_rows, run_many
+from musicsvc.store.engine.sql import current, fetch, lock_rows, run_many
 from musicsvc.store.engine.store import NO_THREAD, Store
 from musicsvc.store.models import Secret, Tag
 from musicsvc.store.schema import history, schema
 from tests.support import upgrades
 from tests.support.postgres_locks import cut
+from tests.support.program import until
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.only_on("postgres")
@@ -46,6 +48,17 @@ def test_connections_lost_between_two_units_fail_no_unit(store: Store, admin: An
         assert cut(admin) >= 2
 
     assert len(store.read(_tags).result()) == 24
+
+
+def test_connections_that_the_server_ends_as_they_were_idle_fail_no_unit(store_url: str, admin: Any) -> None:
+    with opening.connect(f"{store_url}&options={quote('-c idle_session_timeout=50')}") as store:
+        for _ in range(4):
+            ((used,),) = store.read(lambda: fetch("SELECT pg_backend_pid()")).result()
+            until(partial(_is_gone, admin, used))
+
+
+def _is_gone(admin: Any, pid: int) -> bool:
+    return not admin.execute("SELECT FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchall()
 
 
 def test_a_unit_for_which_the_system_starts_no_thread_is_refused_and_does_not_run_later(
@@ -242,7 +255,8 @@ def test_a_migration_waits_for_another_without_limit(new_database: Callable[...,
     done: list[list[str]] = []
     with psycopg.connect(url) as other:
         other.execute(f"SELECT pg_advisory_lock({schema.ADVISORY_LOCK})")
-        thread = threading.Thread(target=lambda: done.append(schema.upgrade(url)))
+        impatient = f"{url}&options={quote('-c statement_timeout=1000')}"
+        thread = threading.Thread(target=lambda: done.append(schema.upgrade(impatient)))
         thread.start()
         thread.join(6)
         assert thread.is_alive()

@@ -4,7 +4,6 @@ import itertools
 import signal
 import stat
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from musicsvc.errors import Failure, MissingReference
 from musicsvc.store import models, opening
-from musicsvc.store.engine.sql import current, fetch, run
+from musicsvc.store.engine.sql import current, fetch
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.schema import history, schema
@@ -119,20 +118,6 @@ def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
             assert store.read(schema.damage).result() == []
     released = len(history.available())
     assert (killed, applied) == (0, {released, released + 1, released + 2})
-
-
-@pytest.mark.only_on("postgres")
-def test_an_upgrade_waits_for_another_one_however_long_statements_may_take(new_database: Callable[..., str]) -> None:
-    url = new_database(migrated=False)
-    with opening.open_unchecked(url) as store:
-        name = store.write(lambda: fetch("SELECT current_database()")).result()[0][0]
-        store.write(lambda: run(f'ALTER DATABASE "{name}" SET statement_timeout = 50')).result()
-    with ThreadPoolExecutor(1) as other:
-        with schema.migrating(url):
-            waiting = other.submit(schema.upgrade, url)
-            with pytest.raises(TimeoutError):
-                waiting.result(0.3)
-        assert waiting.result() == history.available()
 
 
 def test_an_upgrade_leaves_the_models_unbound(new_database: Callable[..., str]) -> None:

@@ -55,6 +55,7 @@ RETRYABLE = (
     pg.UniqueViolation,  # the same of a row that was inserted
     pg.AdminShutdown,
     pg.CrashShutdown,
+    pg.IdleSessionTimeout,
     pg.ReadOnlySqlTransaction,  # the server is no longer the primary; a new connection finds the current primary
 )
 # Concurrent transactions advance different rows, so that they need not wait for each other. It returns the number of
