@@ -319,8 +319,19 @@ def revoke_before_access(user: User, *, now: int, actor: Actor) -> None:
 
 
 def delete(token: Token, *, now: int, actor: Actor) -> None:
-    """Revoke a token on its owner's request. The revoked token remains in lists. May be repeated."""
-    revoke(token.id, DELETED, now=now, actor=actor)
+    """Revoke a token on its owner's request, for good. The revoked token remains in lists. May be repeated."""
+    former = revoke(token.id, DELETED, now=now, actor=actor)
+    if not is_deleted(former):  # it was revoked before, which can be undone
+        reason = f"{former.revoked_reason}; {DELETED}"
+        Token.update(revoked_at=former.revoked_at, revoked_reason=reason).where(Token.id == token.id).execute()
+        security_events.add(
+            "token.revoked", account_id=token.user.id, token_id=token.id, reason=DELETED, now=now, actor=actor
+        )
+
+
+def is_deleted(token: Token) -> bool:
+    """Return whether its owner has deleted the token, which stays revoked then."""
+    return token.revoked_reason is not None and token.revoked_reason.endswith(DELETED)
 
 
 def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
@@ -328,10 +339,11 @@ def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:
 
     Raises Conflict for a token that its owner has deleted.
     """
-    if get(token_id).revoked_reason == DELETED:
+    if is_deleted(former := get(token_id)):
         raise Conflict(f"Token {token_id} was deleted by its owner and stays revoked. The owner can create a new one.")
     restored = Token.update(revoked_at=None, revoked_reason=None)
-    changed = restored.where(Token.id == token_id, Token.revoked_at.is_null(is_null=False)).execute()
+    unchanged = Token.revoked_at.is_null(is_null=False), Token.revoked_reason == former.revoked_reason
+    changed = restored.where(Token.id == token_id, *unchanged).execute()
     token = get(token_id)
     if changed:
         security_events.add("token.reinstated", account_id=token.user.id, token_id=token_id, now=now, actor=actor)

@@ -8,6 +8,7 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.config import Access, Limits, Settings
+from musicsvc.errors import Conflict
 from musicsvc.store import opening
 from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.engine.store import Store
@@ -160,6 +161,24 @@ async def test_a_deleted_token_is_refused_by_every_process_on_the_next_request(
     assert [(each["name"], each["state"]) for each in rows] == [("laptop", "revoked"), ("test", "valid")]
     event = store.read(lambda: security_events.find(limit=1)).result()[0]
     assert (event.kind, event.reason, event.actor) == ("token.revoked", "deleted by its owner", "api")
+
+
+@pytest.mark.on_both
+async def test_a_token_that_its_owner_deletes_after_a_revocation_stays_revoked(
+    store: Store, clock: MovableClock
+) -> None:
+    world, now = World(store, clock, []), clock.now()
+    async with running(store, clock) as anonymous:
+        client = anonymous.holding(world.tokens[OWNER])
+        token_id = (await create(client)).json["access_token"]["id"]
+        store.write(lambda: tokens.revoke(token_id, "too many requests", now=now)).result()
+        assert [(await client.delete(f"access-tokens/{token_id}")).status for _ in range(2)] == [200, 200]
+    with pytest.raises(Conflict, match="was deleted by its owner and stays revoked"):
+        store.write(lambda: tokens.reinstate(token_id, now=now)).result()
+    token = store.read(lambda: tokens.get(token_id)).result()
+    assert (token.revoked_at, token.revoked_reason) == (now, "too many requests; deleted by its owner")
+    events = store.read(lambda: security_events.find(limit=2)).result()
+    assert [event.reason for event in events] == ["too many requests", "deleted by its owner"]
 
 
 @pytest.mark.only_on("sqlite")

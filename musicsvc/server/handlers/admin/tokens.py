@@ -28,7 +28,7 @@ def search(query: SearchQuery, activity_log: Log, settings: Settings, now: int) 
 
 def show(subject: Token, now: int) -> View:
     """Show a token, with the forms to revoke and to reinstate it."""
-    deleted = subject.revoked_reason == tokens.DELETED
+    deleted = tokens.is_deleted(subject)
     values = {
         "token": subject,
         "state": tokens.state(subject, now),
