@@ -97,8 +97,11 @@ def revoke(
     reason: Annotated[str, option("TEXT", "The reason, shown by `token list`.")] = OPERATOR,
 ) -> None:
     """Revoke a token: requests with it get 401 at once."""
-    token = session.write(lambda: tokens.revoke(token_id, reason.strip() or OPERATOR, now=session.now), urgent=True)
+    given = reason.strip() or OPERATOR
+    token = session.write(lambda: tokens.revoke(token_id, given, now=session.now), urgent=True)
     message = f"Token {token.id} of {token.user.email} is revoked."
+    if token.revoked_reason != given:
+        message += f" It was before, and the earlier reason stays: {token.revoked_reason}."
     output.print_result(session, message, token_json(token, session.now))
 
 

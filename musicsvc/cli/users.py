@@ -141,7 +141,10 @@ def suspend(
     """Suspend an account: requests with its tokens get 403 at once."""
     given = (reason or "").strip() or None
     user = session.write(change(email, lambda user: users.suspend(user, now=session.now, reason=given)), urgent=True)
-    output.print_result(session, f"{user.email} is suspended.", user_json(user))
+    message = f"{user.email} is suspended."
+    if given not in {None, user.suspended_reason}:
+        message += f" It was before, and the earlier reason stays: {user.suspended_reason or 'none'}."
+    output.print_result(session, message, user_json(user))
 
 
 @app.command()

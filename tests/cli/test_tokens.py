@@ -126,9 +126,13 @@ def test_inspect_says_why_a_value_is_refused(run: Run, ask: Json, ada: str, stor
     assert inspected(second["token"]) == "The account has no API access."
     assert ask("user", "suspend", ada, "--reason", " ")["suspended_reason"] is None
     assert inspected(second["token"]) == "The account is suspended."
+    suspended = run("user", "suspend", ada, "--reason", "lost")
+    assert suspended.stderr == f"{ada} is suspended. It was before, and the earlier reason stays: none.\n"
     run("token", "revoke", str(first["id"]), "--reason", "lost")
     for value in (first["token"], second["token"]):
         assert (inspected(value) or "").endswith(": lost.")
+    again = run("token", "revoke", str(first["id"]), "--reason", "found in a log")
+    assert again.stderr.endswith(" is revoked. It was before, and the earlier reason stays: lost.\n")
     assert ask("token", "reinstate", str(first["id"]))["revoked_reason"] is None
     assert ask("token", "revoke", str(first["id"]), "--reason", "")["revoked_reason"] == "revoked by an operator"
     too_long = run("token", "regenerate", str(first["id"]), "--overlap", "25h", expect=2)
