@@ -36,19 +36,27 @@ def folder(parent: Path | None) -> Iterator[Path]:
         descriptors.make_folder(parent)
     else:
         remove_leftovers(Path(tempfile.gettempdir()), SHARED_PREFIX)
-    with tempfile.TemporaryDirectory(prefix=SHARED_PREFIX, dir=parent) as name:
-        lock = acquire(Path(name))
-        try:
-            yield Path(name)
-        finally:
-            os.close(lock)
+    place, lock = make(parent, SHARED_PREFIX)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        os.close(lock)
 
 
-def acquire(place: Path) -> int:
-    """Lock the folder as a sign that it is in use, by this process and those that it forks. Return the descriptor."""
-    lock = os.open(place, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    return lock
+def make(parent: Path | None, prefix: str) -> tuple[Path, int]:
+    """Create a folder and lock it, as a sign that it is in use by this process and those that it forks.
+
+    Return it with the descriptor of the lock.
+    """
+    while True:
+        place = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        with suppress(FileNotFoundError):
+            lock = os.open(place, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if place.exists():
+                return place, lock
+            os.close(lock)  # another process took it for one of a killed process, as it was not locked yet
 
 
 def remove_leftovers(parent: Path, prefix: str = PREFIX) -> int:

@@ -22,9 +22,8 @@ class SharedMetrics:
     """The folder of the shared metrics files. The first process creates it. Each worker then calls `join`."""
 
     def __init__(self, parent: Path | None) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         # This process and every worker forked from it hold the lock; it is released when the last of them ends.
-        self._lock = scratch.acquire(self.folder)
+        self.folder, self._lock = scratch.make(parent, PREFIX)
 
     @classmethod
     @contextmanager

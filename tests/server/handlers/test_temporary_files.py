@@ -7,7 +7,9 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -140,3 +142,23 @@ def test_a_command_removes_the_files_of_commands_that_were_killed(
         killed.wait()
         with scratch.folder(None) as own:
             assert {*tmp_path.iterdir()} == {places[1], own, tmp_path / "musicsvc-plays"}
+
+
+def test_a_folder_that_is_just_being_made_is_not_taken_for_one_of_a_killed_process(tmp_path: Path) -> None:
+    ended = threading.Event()
+
+    def remove() -> None:
+        while not ended.is_set():
+            scratch.remove_leftovers(tmp_path)
+
+    with ThreadPoolExecutor(2) as others:
+        removing = [others.submit(remove) for _ in range(2)]
+        try:
+            for _ in range(1000):
+                with scratch.folder(tmp_path) as own:
+                    (own / "rows.xlsx").write_bytes(b"PK")
+        finally:
+            ended.set()
+        for each in removing:
+            each.result()
+    assert list(tmp_path.iterdir()) == []
