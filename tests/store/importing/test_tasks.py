@@ -127,8 +127,23 @@ def test_a_file_is_deleted_after_a_day_and_once_nothing_names_it(office: Office)
     office.worker.settle()
     assert (office.files(), office.store.read(ImportTask.select().count).result()) == ([], 0)
     (office.place.folder / str(office.user) / "left.csv").touch()
+    assert office.place.users() == [office.user]
     office.worker.settle()
-    assert office.files() == []
+    assert (office.files(), office.place.users()) == ([], [])  # a folder alone costs nothing each minute
+
+
+def test_an_undo_of_a_killed_process_is_interrupted_although_it_has_no_file(office: Office) -> None:
+    def request() -> int:
+        run = runs.start("catalog", "my.csv", office.user, {}, office.clock.now(), "cli")
+        runs.end_run(run, "import.done", office.clock.now(), "cli")
+        return queue.request_undo(runs.get(run), office.user, office.place.name, office.clock.now())
+
+    assert office.do(lambda: queue.claim(request()))
+    office.worker.settle()
+    assert office.task().state == "stopped"
+    office.clock.advance(DAY)
+    office.worker.settle()
+    assert office.store.read(ImportTask.select().count).result() == 0
 
 
 def test_a_folder_in_use_is_neither_locked_twice_nor_worked_on(office: Office) -> None:

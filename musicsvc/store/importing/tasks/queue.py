@@ -170,6 +170,12 @@ def finish(task_id: int, state: str, report: Mapping[str, Any], run: int | None)
     ImportTask.update(values).where(ImportTask.id == task_id).execute()
 
 
+def unsettled(place: str, now: int) -> set[int]:
+    """Return the accounts with tasks that `settle` may stop or delete."""
+    due = (ImportTask.created_at <= now - KEPT) | (ImportTask.state.in_(ACTIVE) & (ImportTask.place == place))
+    return {user for (user,) in ImportTask.select(ImportTask.user).where(due).tuples().iterator()}
+
+
 def settle(user: int, place: str, now: int) -> list[str]:
     """Stop the tasks of an account that no process works on any more, and delete old ones. Return the files to keep.
 

@@ -60,9 +60,9 @@ class Place(NamedTuple):
             yield folder
 
     def users(self) -> list[int]:
-        """Return the accounts that have a folder."""
+        """Return the accounts that have files here. Their folders stay when they have none."""
         found = self.folder.iterdir() if self.folder.is_dir() else ()
-        return [int(each.name) for each in found if each.name.isdecimal()]
+        return [int(each.name) for each in found if each.name.isdecimal() and any(each.iterdir())]
 
 
 def tidy(folder: Path, kept: Collection[str]) -> None:

@@ -75,7 +75,8 @@ class Worker:
 
     def settle(self) -> None:
         """Stop the tasks that no process works on any more, and delete the files that nobody needs."""
-        for user in self._place.users():
+        tasks = self.store.read(partial(queue.unsettled, self._place.name, self.clock.now())).result()
+        for user in {*self._place.users(), *tasks}:
             try:
                 with self._place.locked(user) as folder:
                     tidy(folder, self._settle(user))
