@@ -1,5 +1,6 @@
 """Renders pages and those of errors, in lines of their own, and sends browsers to other pages."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -79,7 +80,7 @@ class Renderer:
         def render() -> Representation:
             return _represent(html.render(view, context, self._base_path, part=part))
 
-        return render() if view.again is not None else await self._in_line(render, exchange.call)
+        return await (self._in_line(render, exchange.call) if view.again is None else asyncio.to_thread(render))
 
     def page_for_anybody(self, view: View) -> bytes:
         """Render a page as everybody sees it, without the navigation of an account."""
