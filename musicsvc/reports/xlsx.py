@@ -26,7 +26,7 @@ FORMATS = {
     Kind.NUMBER: "General",
     Kind.PERCENT: '0.0"%"',  # the value stays 12.3
 }
-FIRST_YEAR = 1900  # of dates in the format
+FIRST_DAY = "1900-03-01"  # before it the format has a day too many, and programs differ in what they show
 
 
 class TypedCell(NamedTuple):
@@ -124,7 +124,7 @@ class _SheetWriter:
     def _write(self, place: int, value: object, kind: Kind) -> None:
         """Write a number, a text or, in columns of dates or times, a date or time in UTC. Skip None."""
         at, style = (self._rows, place), self._formats[kind]
-        if isinstance(value, str) and kind in {Kind.DATE, Kind.TIME} and int(value[:4]) >= FIRST_YEAR:
+        if isinstance(value, str) and kind in {Kind.DATE, Kind.TIME} and value >= FIRST_DAY:
             self._sheet.write_datetime(*at, datetime.fromisoformat(value).replace(tzinfo=None), style)
         elif isinstance(value, str):
             self._sheet.write_string(*at, value)
