@@ -9,6 +9,7 @@ from musicsvc.cli.options import FileCommand, option, show_examples
 from musicsvc.cli.output_file import echo_written, open_output
 from musicsvc.cli.session import Session
 from musicsvc.reports.art import covers
+from musicsvc.wording import CONTROLS, NO_CONTROLS
 
 app = typer.Typer()
 
@@ -20,6 +21,8 @@ def _text(value: str) -> str:
     text = value.strip()
     if not 1 <= len(text) <= LONGEST:
         raise typer.BadParameter(f"must have 1 to {LONGEST} characters, not {len(text)}")
+    if CONTROLS.search(text):
+        raise typer.BadParameter(NO_CONTROLS)
     return text
 
 

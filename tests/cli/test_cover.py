@@ -26,6 +26,11 @@ def test_a_cover_has_the_format_of_its_name_and_the_size(
         assert (picture.format, picture.size, picture.mode) == (form, (size, size), "RGB")
 
 
+def test_a_text_that_the_preview_refuses_is_drawn_on_no_cover(bare: Run, tmp_path: Path) -> None:
+    refused = bare(*LINE[:-4], "--artist", "Ma\x1bra", *LINE[-2:], "-o", str(tmp_path / "a.png"), expect=2)
+    assert "'--artist': Must not contain control characters" in refused.stderr
+
+
 def test_a_cover_looks_as_the_preview(bare: Run, tmp_path: Path) -> None:
     file = tmp_path / "a.png"
     bare(*LINE, "--size", "1000", "-o", str(file))
