@@ -15,7 +15,12 @@ from tests.releases.breaking import breaks
 pytestmark = pytest.mark.only_on("sqlite")  # reads no database
 FIGURES = "/api/v1/producer-intelligence/insights/tracks/{trackId}"
 PATHS = ("/api/v1/albums", "/api/v1/albums/{id}", FIGURES)
-WANTED: set[str] = set()  # breaks that are meant: the line of each, with the reason beside it
+WANTED: set[str] = {  # breaks that are meant: the line of each, with the reason beside it
+    "POST /api/v1/access-tokens: body.days: minimum is higher",  # version 0.1.0 refused the same, and did not say so
+    "POST /api/v1/access-tokens: body.days: maximum is lower",  # as above
+    "POST /api/v1/fcm-tokens: body.token: minLength is higher",  # as above
+    "DELETE /api/v1/fcm-tokens: body.token: minLength is higher",  # as above
+}
 
 
 @lru_cache(maxsize=1)
