@@ -59,16 +59,16 @@ Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded nam
 class CatalogIndex:
     """All artists of the catalog by case-folded name, and the tracks of the artists that earlier batches named.
 
-    `found`: the tracks that earlier rows named by artists and track. What the import creates later does not change
-    them: a track is created only if none is alike.
+    `found`: the tracks that earlier rows named by artists and track. What is created later does not change them: a
+    track is created only if none is alike.
     """
 
     manager: int | None  # the account whose artists and tracks are preferred
     artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
     tracks: Tracks = field(default_factory=dict)
     found: dict[Named, int] = field(default_factory=dict)
-    loaded: int = 0  # the highest id of the artists that it had first
-    newest: tuple[int, int] = 0, 0  # the highest ids of artists and tracks
+    loaded: tuple[int, int] = 0, 0  # the highest ids of artists and tracks at first
+    newest: tuple[int, int] = 0, 0  # those that it has now
     _later: list[Artist] = field(default_factory=list)  # created since, by this import or otherwise
 
     def add(self, artists: Iterable[Artist]) -> None:
@@ -85,17 +85,16 @@ class CatalogIndex:
             self.tracks.setdefault(artist, {}).setdefault(caseless_key(track.name), []).append(track)
 
     def refresh(self) -> None:
-        """Add the artists that were created since, also by others. If others created tracks, forget all tracks.
-
-        Call it in the transaction of each batch.
-        """
+        """Add the artists and tracks that were created since. Call it in the transaction of each batch."""
         ((artist, track),) = _newest()
         if artist > self.newest[0]:
             later = [Artist(*row) for row in _artists(self.newest[0])]
             self.add(later)
             self._later += later
-        if track > self.newest[1]:
-            self.forget_tracks()
+        if track > self.newest[1] and self.tracks:
+            for by, *values in _later_tracks(self.newest[1]):
+                if by in self.tracks:
+                    self.add_track(Track(*values), [by])
         self.newest = artist, track
 
     def forget_later(self) -> None:
@@ -103,7 +102,7 @@ class CatalogIndex:
         for artist in self._later:
             self.artists[caseless_key(artist.name)].remove(artist)
         self._later.clear()
-        self.newest = self.loaded, 0
+        self.newest = self.loaded
         self.forget_tracks()
 
     def forget_tracks(self) -> None:
@@ -121,8 +120,8 @@ class CatalogIndex:
 def load(manager: int | None) -> CatalogIndex:
     """Return an index with all artists and no tracks. Call in a transaction."""
     catalog = CatalogIndex(manager)
-    ((catalog.loaded, _),) = _newest()
-    catalog.forget_later()
+    (catalog.loaded,) = _newest()
+    catalog.newest = catalog.loaded
     catalog.add(Artist(*row) for row in _artists(0))
     return catalog
 
@@ -278,17 +277,25 @@ def _newest() -> Any:
 @compiled
 def _by_artists(artists: Collection[int]) -> Any:
     """Select artist and id, name, album and number of artists of the tracks of artists, also under former names."""
-    track, other, former = models.Track, TrackArtist.alias(), MergedCredit.alias()
-    size = other.select(fn.count(SQL("*"))).where(other.track == track.id)
-    own = TrackArtist.select(TrackArtist.artist, track.id, track.name, Album.name, size).join(track)
+    former = MergedCredit.alias()
     former_size = former.select(fn.count(SQL("*"))).where(former.merged == Merged.id)
     merged = MergedCredit.select(MergedCredit.artist, Merged.into, Merged.name, Album.name, former_size).join(Merged)
     of_merged = merged.join(Album, "LEFT JOIN", on=Album.id == Merged.album).where(Merged.kind == TRACK)
-    return (
-        own.join(Album, "LEFT JOIN")
-        .where(TrackArtist.artist.in_(artists))
-        .union_all(of_merged.where(MergedCredit.artist.in_(artists)))
-    )
+    own = _credits().where(TrackArtist.artist.in_(artists))
+    return own.union_all(of_merged.where(MergedCredit.artist.in_(artists)))
+
+
+@compiled
+def _later_tracks(after: int) -> Any:
+    """Select the same of the tracks with ids above `after`."""
+    return _credits().where(TrackArtist.track > after)
+
+
+def _credits() -> Any:
+    track, other = models.Track, TrackArtist.alias()
+    size = other.select(fn.count(SQL("*"))).where(other.track == track.id)
+    own = TrackArtist.select(TrackArtist.artist, track.id, track.name, Album.name, size).join(track)
+    return own.join(Album, "LEFT JOIN")
 
 
 def unknown(named: Named, missing: str, several: Sequence[int] = ()) -> RefusedError:

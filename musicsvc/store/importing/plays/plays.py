@@ -18,7 +18,7 @@ from musicsvc.store.importing.columns import SUMS, Cells
 from musicsvc.store.importing.files.records import Record, UnclearError
 from musicsvc.store.importing.plays import listen_rows, matching
 from musicsvc.store.importing.plays.listen_rows import Known, Listen, Named
-from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, SeenIds, Track, TrackLookup
+from musicsvc.store.importing.plays.matching import Artist, SeenIds, Track, TrackLookup
 from musicsvc.store.importing.plays.repeats import KnownPlays, NearPlay, NearPlays
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
@@ -93,14 +93,6 @@ class MissingCreator:
         bulk.insert(TrackArtist, ("track", "artist", "position"), links)
         runs.made(run, ArtistTable, [artist.id for artist in self.artists])
         runs.made(run, TrackTable, [created.track.id for created in self.tracks])
-
-    def add_to(self, catalog: CatalogIndex) -> None:
-        """Add the collected tracks to the index, so that later batches find them."""
-        catalog.tracks |= self._lookup.fresh
-        catalog.remember(self._lookup.found)
-        for created in self.tracks:
-            catalog.add_track(created.track, created.artists)
-            catalog.newest = catalog.newest[0], created.track.id
 
 
 def _ids(table: type[Model], most: int) -> Iterator[int]:
@@ -184,7 +176,7 @@ class Plays(Kind[Listen]):
         valid = [listen for place, listen in enumerate(batch) if place not in found.refused]
         counts = _counts(valid, creator, _record(found.matched.values(), people, scope))
         made = [artist.name for artist in creator.artists]
-        return Outcome(counts, found.refused, artists=made, remember=partial(self._remember, creator, found))
+        return Outcome(counts, found.refused, artists=made, remember=partial(self._remember, lookup, found))
 
     def _find(
         self,
@@ -247,8 +239,9 @@ class Plays(Kind[Listen]):
                 del found.matched[place]
             self._catalog.forget_tracks()
 
-    def _remember(self, creator: MissingCreator, found: FoundPlays) -> None:
-        creator.add_to(self._catalog)
+    def _remember(self, lookup: TrackLookup, found: FoundPlays) -> None:
+        self._catalog.tracks |= lookup.fresh
+        self._catalog.remember(lookup.found)
         self._seen.add(found.client_ids)
         self._taken.add(found.taken)
 
