@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from select import select
 from typing import Any
 
 import orjson
@@ -71,6 +72,8 @@ def _tasks(printer: _Printer) -> Iterator[list[Any]]:
             if seconds is not None:
                 _limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + seconds)
             fcntl.fcntl(0, fcntl.F_SETFL, os.O_ASYNC)  # SIGIO, which ends this process
+            if select([0], [], [], 0)[0]:  # the other process has ended before
+                return
             yield arguments
             fcntl.fcntl(0, fcntl.F_SETFL, 0)
             printer.flush()

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from musicsvc.errors import Overloaded
+from musicsvc.limited.process import PROGRAM
 from musicsvc.reports.art import avatars, covers
 from musicsvc.server.responses.drawer import IDLE, Drawer
 from tests.support.bounds import Bounds
@@ -169,6 +170,16 @@ drawer.draw("plain")
 print(drawer._resting[0][1]._process.pid, flush=True)
 drawer.draw("slow")
 """
+
+
+def test_a_process_begins_no_drawing_if_its_parent_has_ended_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", ROOT)
+    line = [sys.executable, "-P", "-m", PROGRAM, "tests.support.drawn_badly"]
+    with subprocess.Popen(line, stdin=subprocess.PIPE) as process:
+        try:
+            process.communicate(b'[null, "slow"]\n', timeout=10)
+        finally:
+            process.kill()
 
 
 def test_a_process_ends_in_the_middle_of_a_drawing_when_its_parent_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
