@@ -22,7 +22,7 @@ from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.plays.plays import Plays
-from musicsvc.store.importing.runner import ImportOptions, Kind, Pace
+from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, Pace
 from musicsvc.store.importing.summary import Counts, ImportSummary
 from musicsvc.store.models import Genre
 from tests.conftest import NOW
@@ -138,3 +138,27 @@ def test_a_genre_of_a_row_whose_track_was_merged_is_not_made(store: Store, tmp_p
     assert (counts["tracks"], counts["genres"]) == (Counts(repeated=1), Counts(repeated=1))
     assert store.read(Genre.select().count).result() == 0
     require_sound(store)
+
+
+def test_a_dry_run_whose_transaction_runs_again_counts_its_rows_once(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Plays, "rows_a_unit", 2)
+    faults = iter([False, True])
+    written, original = Plays.write, store.write
+
+    def write(self: Plays, *arguments: Any) -> Outcome:
+        if next(faults, False):
+            raise LookupError
+        return written(self, *arguments)
+
+    def again(unit: Any) -> Any:
+        with pytest.raises(LookupError):
+            original(unit).result()
+        return original(unit)
+
+    monkeypatch.setattr(Plays, "write", write)
+    monkeypatch.setattr(store, "write", again)
+    plays = Plays(ImportOptions(listener="me", create_missing=True, dry_run=True))
+    rows = [{"artist": "Ann", "track": "A", "played_at": 1, "client_id": each} for each in "abca"]
+    assert import_file(store, tmp_path / "plays.jsonl", plays, rows).counts["plays"] == Counts(3, repeated=1)

@@ -16,7 +16,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.cells import times
 from musicsvc.store.importing.plays.matching import SEVERAL, SeenIds
 from musicsvc.store.importing.plays.plays import Plays
-from musicsvc.store.importing.runner import ImportOptions, Outcome
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import Counts, ImportSummary
 from musicsvc.store.models import Artist, Listener, Play, Track, TrackArtist
 from musicsvc.store.plays import ingest, retention, verify
@@ -372,28 +372,6 @@ def test_a_dry_run_tells_what_would_happen_and_writes_nothing(store: Store, impo
     done = imported(rows, **options)
     assert predicted.counts == done.counts
     assert imported(rows, dry_run=True, **options).counts == imported(rows, **options).counts
-
-
-def test_a_dry_run_whose_transaction_runs_again_counts_its_rows_once(
-    store: Store, imported: Import, bounds: Bounds, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bounds(rows_a_unit=2)
-    faults = iter([False, True])
-    written, original = Plays.write, store.write
-
-    def write(self: Plays, *arguments: Any) -> Outcome:
-        if next(faults, False):
-            raise LookupError
-        return written(self, *arguments)
-
-    def again(unit: Any) -> Any:
-        with pytest.raises(LookupError):
-            original(unit).result()
-        return original(unit)
-
-    monkeypatch.setattr(Plays, "write", write)
-    monkeypatch.setattr(store, "write", again)
-    assert tally(imported([row(client_id=each) for each in "abca"], dry_run=True)) == (3, 1, 0)
 
 
 def test_what_another_import_makes_meanwhile_is_not_made_again(store: Store, tmp_path: Path, bounds: Bounds) -> None:

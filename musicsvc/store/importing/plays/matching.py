@@ -391,11 +391,6 @@ class SeenIds:
             self._database.executemany(ADD, ((key,) for key in sorted(self._in_memory)))
             self._in_memory.clear()
 
-    def clear(self) -> None:
-        self._in_memory.clear()
-        if self._moved:
-            self._database.execute("DELETE FROM seen")
-
     def close(self) -> None:
         self._database.close()
 

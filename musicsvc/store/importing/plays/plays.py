@@ -148,7 +148,8 @@ class Plays(Kind[Listen]):
 
     def forget(self) -> None:
         self._catalog.forget_later()
-        self._seen.clear()
+        self._seen.close()
+        self._seen = SeenIds()
 
     def parse(self, record: Record, cells: Cells) -> Listen:
         return listen_rows.parse(record, cells, self._listener, self._known)
