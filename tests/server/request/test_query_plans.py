@@ -50,6 +50,7 @@ ALLOWED = {
     r"AS section, CAST\(": "explanations count single plays again, in the line of figures",
     "SELECT day FROM found": "the days on which anything was played",
     "ORDER BY plays DESC LIMIT 1 OFFSET": "the counts of one account's tracks on some days",
+    '"t1"."user_id" FROM "import_task"': "the files of a day, in the background once a minute",
     "DELETE FROM quota|SELECT key, ends FROM quota": "expired counts, deleted in the background and not by a request",
 }
 ENDED_BY_LIMIT = {"Limit", "Incremental Sort"}

@@ -107,7 +107,7 @@ def test_a_copy_goes_on_where_the_server_ends_idle_connections(
 ) -> None:
     (tmp_path / "made").mkdir()
     with databases.Maker(template, tmp_path / "made") as maker, copy.connect(store_url) as source:
-        target = f"{maker.make(migrated=False)}&options={quote('-c idle_session_timeout=30')}"
+        target = f"{maker.make(migrated=False)}&options={quote('-c idle_session_timeout=200')}"
         assert copy.copy(source, target).complete
 
 
