@@ -315,17 +315,22 @@ def revoke_before_access(user: User, *, now: int, actor: Actor) -> None:
     early = set() if granted is None else security_events.tokens_created_before(granted, user.id)
     for token in list(user):
         if granted is None or token.created_at < granted or token.id in early:
-            revoke(token.id, BEFORE_ACCESS, now=now, actor=actor)
+            _revoke_too(token.id, BEFORE_ACCESS, now=now, actor=actor)
 
 
 def delete(token: Token, *, now: int, actor: Actor) -> None:
     """Revoke a token on its owner's request, for good. The revoked token remains in lists. May be repeated."""
-    former = revoke(token.id, DELETED, now=now, actor=actor)
-    if not is_deleted(former):  # it was revoked before, which can be undone
-        reason = f"{former.revoked_reason}; {DELETED}"
-        Token.update(revoked_at=former.revoked_at, revoked_reason=reason).where(Token.id == token.id).execute()
+    _revoke_too(token.id, DELETED, now=now, actor=actor)
+
+
+def _revoke_too(token_id: int, reason: str, *, now: int, actor: Actor) -> None:
+    """Revoke the token. If it was revoked before, which can be undone, add the reason to the earlier one."""
+    former = revoke(token_id, reason, now=now, actor=actor)
+    if not (former.revoked_reason or "").endswith((reason, DELETED)):
+        both = f"{former.revoked_reason}; {reason}"
+        Token.update(revoked_at=former.revoked_at, revoked_reason=both).where(Token.id == token_id).execute()
         security_events.add(
-            "token.revoked", account_id=token.user.id, token_id=token.id, reason=DELETED, now=now, actor=actor
+            "token.revoked", account_id=former.user.id, token_id=token_id, reason=reason, now=now, actor=actor
         )
 
 
