@@ -8,14 +8,11 @@ from musicsvc.errors import Failure, MissingReference, Unavailable
 from musicsvc.store.copying.databases import CopiedDatabase
 from musicsvc.store.copying.tables import CopiedTable, tables
 from musicsvc.store.engine.postgres import database as engine
-from musicsvc.store.engine.postgres.database import PostgresDatabase, reason, translate
+from musicsvc.store.engine.postgres.database import WITHOUT_TIMEOUTS, PostgresDatabase, reason, translate
 from musicsvc.store.engine.sql import bound, fetch, run
 
 # A connection may wait long while the other database works. It ends soon after its process was killed.
-PATIENT = """
-    SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0;
-    SET client_connection_check_interval = 500
-"""
+PATIENT = f"{WITHOUT_TIMEOUTS.format(local=False)}; SET client_connection_check_interval = 500"
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 OTHERS = """
     SELECT count(*) FROM pg_stat_activity

@@ -246,8 +246,8 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
         raise postgres.refused(url, error) from error
     try:
         # Migrations wait for each other without limit, but for a table in use no longer than a unit of work does.
-        without_limits = f"{postgres.transaction_settings(0)}; SET LOCAL idle_in_transaction_session_timeout = 0"
-        lock.execute_sql(f"BEGIN; {without_limits}; SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
+        without_timeouts = postgres.WITHOUT_TIMEOUTS.format(local=True)
+        lock.execute_sql(f"BEGIN; {without_timeouts}; SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
         yield database
     except postgres.ERRORS as error:
         raise _failure(error, postgres.reason(error), postgres.translate(error)) from error

@@ -255,7 +255,8 @@ def test_a_migration_waits_for_another_without_limit(new_database: Callable[...,
     done: list[list[str]] = []
     with psycopg.connect(url) as other:
         other.execute(f"SELECT pg_advisory_lock({schema.ADVISORY_LOCK})")
-        impatient = f"{url}&options={quote('-c statement_timeout=1000')}"
+        newer = " -c transaction_timeout=3000" if other.info.server_version >= 17_00_00 else ""
+        impatient = f"{url}&options={quote(f'-c statement_timeout=1000{newer}')}"
         thread = threading.Thread(target=lambda: done.append(schema.upgrade(impatient)))
         thread.start()
         thread.join(6)

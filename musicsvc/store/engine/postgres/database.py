@@ -30,6 +30,12 @@ TRANSACTION_SETTINGS = """
     SET LOCAL idle_in_transaction_session_timeout = 60000;
     SET LOCAL cursor_tuple_fraction = 1
 """
+# Older servers do not know all of them.
+WITHOUT_TIMEOUTS = """
+    SELECT set_config(name, '0', {local}) FROM pg_settings
+    WHERE name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout', 'idle_session_timeout',
+        'idle_in_transaction_session_timeout')
+"""
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 LOCK_SECONDS = 5.0
