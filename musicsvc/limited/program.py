@@ -26,6 +26,8 @@ from musicsvc.errors import Failure
 
 MEMORY = 1024**3  # bytes
 BUFFER = 64 * 1024  # bytes
+# Maps of Parquet have keys of any type.
+OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 LATEST = 0.1  # seconds for which a printed part may wait in the buffer
 
 
@@ -55,7 +57,7 @@ class _Printer:
         self._flushed = time.monotonic()
 
     def print(self, part: Any) -> None:
-        self._file.write(orjson.dumps(part, default=str, option=orjson.OPT_APPEND_NEWLINE))
+        self._file.write(orjson.dumps(part, default=str, option=OPTIONS))
         if time.monotonic() - self._flushed > LATEST:
             self.flush()
 

@@ -76,9 +76,12 @@ def test_cells_of_parquet_have_the_types_of_the_file(tmp_path: Path) -> None:
         "h": ("{'x': 1}", {"x": 1}),
         "i": ("TRUE", True),
         "j": ("NULL::INTEGER", None),
+        "k": ("MAP {DATE '2026-01-31': 2}", {"2026-01-31": 2}),
     }
+    folder = tmp_path / "a=5"  # which is no column
+    folder.mkdir()
     query = ", ".join(f"{made} AS {name}" for name, (made, _) in cells.items())
-    with readers.open_file(parquet(tmp_path / "a.parquet", f"SELECT {query}")) as reader:
+    with readers.open_file(parquet(folder / "a.parquet", f"SELECT {query}")) as reader:
         (record,) = reader
     read = dict(record.values)
     assert str(read.pop("g")) == "0:01:30"

@@ -33,11 +33,13 @@ def parts(path: str, folder: str, _options: dict[str, Any]) -> Iterator[Any]:
         # DuckDB treats a file name as a glob pattern; brackets escape its special characters.
         name = re.sub(r"([*?\[])", r"[\1]", path)
         try:
-            size, columns = _describe(connection, name)
+            # Whatever the folders are called: artist=x is no column.
+            connection.read_parquet(name, hive_partitioning=False).create_view("file")
+            size, columns = _describe(connection)
             names = [column[: LONGEST_HEADING + 1] for column, _ in columns[: MOST_COLUMNS + 1]]
             yield {"size": size, "headings": names, "line": None}
             read = 0
-            for row in _rows(connection, name, columns, size):
+            for row in _rows(connection, columns, size):
                 yield row
                 read = row[0]
         except duckdb.OutOfMemoryException:
@@ -47,23 +49,23 @@ def parts(path: str, folder: str, _options: dict[str, Any]) -> Iterator[Any]:
             raise Failure(f"{path} {damaged}.") from None
 
 
-def _describe(connection: duckdb.DuckDBPyConnection, name: str) -> tuple[int, list[tuple[str, str]]]:
+def _describe(connection: duckdb.DuckDBPyConnection) -> tuple[int, list[tuple[str, str]]]:
     """Return the number of rows, and names and types of the columns."""
-    (size,) = connection.execute("SELECT count(*) FROM read_parquet(?)", [name]).fetchone() or (0,)
-    described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [name]).fetchall()
+    (size,) = connection.execute("SELECT count(*) FROM file").fetchone() or (0,)
+    described = connection.execute("DESCRIBE file").fetchall()
     return size, [(column, kind) for column, kind, *_ in described]
 
 
 def _rows(
-    connection: duckdb.DuckDBPyConnection, name: str, columns: list[tuple[str, str]], size: int
+    connection: duckdb.DuckDBPyConnection, columns: list[tuple[str, str]], size: int
 ) -> Iterator[list[Any] | tuple[Any, ...]]:
     """Yield the rows. The database leaves out those with long texts, before they are copied."""
     lengths = [MEASURES[kind].format(_quoted(column)) for column, kind in columns if kind in MEASURES]
     total = " + ".join(f"coalesce({length}, 0)" for length in lengths) or "0"
     nested = [at for at, (_, kind) in enumerate(columns) if kind.endswith(("]", ")"))]
     special = [at for at, (_, kind) in enumerate(columns) if kind not in {*NUMBERS, "VARCHAR"}]
-    query = f"SELECT * FROM (SELECT *, row_number() OVER () FROM read_parquet(?)) WHERE {total} <= {LONGEST_ROW}"  # noqa: S608 - quoted
-    rows = connection.execute(query, [name])
+    query = f"SELECT * FROM (SELECT *, row_number() OVER () FROM file) WHERE {total} <= {LONGEST_ROW}"  # noqa: S608 - quoted
+    rows = connection.execute(query)
     expected = 1
     while some := rows.fetchmany(ROWS_A_FETCH):
         for *cells, number in some:
