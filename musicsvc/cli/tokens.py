@@ -15,7 +15,7 @@ from musicsvc.clock import parse_duration
 from musicsvc.errors import Failure, Forbidden
 from musicsvc.server.shapes import envelope
 from musicsvc.store import models
-from musicsvc.store.accounts import tokens, users
+from musicsvc.store.accounts import api_access, tokens, users
 
 app = group(
     "token create ada@example.test --name laptop",
@@ -98,6 +98,7 @@ def revoke(
 ) -> None:
     """Revoke a token: requests with it get 401 at once."""
     given = reason.strip() or OPERATOR
+    refuse({"--reason": api_access.problems({"reason": given})["reason"]})
     token = session.write(lambda: tokens.revoke(token_id, given, now=session.now), urgent=True)
     message = f"Token {token.id} of {token.user.email} is revoked."
     if token.revoked_reason != given:

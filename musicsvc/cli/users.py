@@ -17,7 +17,7 @@ from musicsvc.clock import isoformat
 from musicsvc.errors import Failure
 from musicsvc.server.shapes import envelope
 from musicsvc.store import models
-from musicsvc.store.accounts import email_addresses, password_links, passwords, users
+from musicsvc.store.accounts import api_access, email_addresses, password_links, passwords, users
 
 app = group(
     "user create ada@example.test --display-name Ada",
@@ -140,6 +140,7 @@ def suspend(
 ) -> None:
     """Suspend an account: requests with its tokens get 403 at once."""
     given = (reason or "").strip() or None
+    refuse({"--reason": given and api_access.problems({"reason": given})["reason"]})
     user = session.write(change(email, lambda user: users.suspend(user, now=session.now, reason=given)), urgent=True)
     message = f"{user.email} is suspended."
     if given not in {None, user.suspended_reason}:

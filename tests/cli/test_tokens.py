@@ -137,3 +137,5 @@ def test_inspect_says_why_a_value_is_refused(run: Run, ask: Json, ada: str, stor
     assert ask("token", "revoke", str(first["id"]), "--reason", "")["revoked_reason"] == "revoked by an operator"
     too_long = run("token", "regenerate", str(first["id"]), "--overlap", "25h", expect=2)
     assert "for at most 24h" in too_long.stderr
+    for line in (("token", "revoke", str(first["id"])), ("user", "suspend", ada)):
+        assert "Must have 1 to 1000 characters." in run(*line, "--reason", "x" * 1_001, expect=2).stderr
