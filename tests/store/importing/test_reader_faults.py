@@ -141,6 +141,24 @@ def test_members_of_an_archive_are_read_by_their_ending(tmp_path: Path) -> None:
     assert read(file, "listenbrainz") == read(file)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (
+            "b.json.gz",
+            gzip.compress(orjson.dumps(LISTEN))[:-12],
+            "is damaged: the gzip data end unexpectedly after line 0",
+        ),
+        ("b.json", orjson.dumps(LISTEN)[:-1], "is not valid JSON in UTF-8"),
+    ],
+)
+def test_a_damaged_member_of_an_archive_is_named(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    file = write(tmp_path / "a.zip", packed("a.json"))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(f"folder/{name}", content)
+    assert failure(file).startswith(f"{file}: folder/{name} {reason}")
+
+
 def test_no_file_is_too_large_that_the_documentation_allows() -> None:
     assert (documents.LARGEST, archives.LARGEST) == (512 * 2**20, 2**30)
     assert detection.HEAD == 2**16

@@ -75,5 +75,8 @@ def open_here(path: Path, folder: Path, form: str | None, largest: int | None = 
 
 def _history(member: Path, form: str | None) -> Reader | None:
     """Open a file that was unpacked from an archive. Return None if it is not a listening history."""
-    found = form or detection.history_of(member)
-    return open_history(found, member) if found else None
+    if found := form or detection.history_of(member):
+        return open_history(found, member)
+    with closing(Lines(member)) as lines:
+        lines.measure(1)  # as nothing tells what a damaged file was
+    return None

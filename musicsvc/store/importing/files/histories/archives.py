@@ -58,6 +58,8 @@ class Archive(Reader):
                         for record in reader:
                             yield record._replace(member=name)
                         self._said |= dict.fromkeys(reader.remarks)
+            except Failure as failure:
+                raise Failure(failure.message.replace(str(unpacked), f"{self._path}: {name}")) from None
             finally:
                 unpacked.unlink()
             self._read += member.file_size
