@@ -293,10 +293,16 @@ def former_ends(token: Token) -> int | None:
     return ends if ends is None or token.revoked_at is None else min(ends, token.revoked_at)
 
 
-def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Token:
-    """Revoke the token. A token that is already revoked keeps the time and reason of the earlier revocation."""
+def revoke(token_id: int, reason: str, *, also: bool = False, now: int, actor: Actor = "cli") -> Token:
+    """Revoke the token. A token that is already revoked keeps the time and reason of the earlier revocation.
+
+    `also`: add the reason to the earlier one, which can be undone.
+    """
     ended = Token.update(revoked_at=now, revoked_reason=reason).where(Token.id == token_id, Token.revoked_at.is_null())
     changed, token = ended.execute(), get(token_id)
+    if also and not (token.revoked_reason or "").endswith((reason, DELETED)):
+        token.revoked_reason = f"{token.revoked_reason}; {reason}"
+        changed = token.save(only=[Token.revoked_at, Token.revoked_reason])
     if changed:
         security_events.add(
             "token.revoked", account_id=token.user.id, token_id=token_id, reason=reason, now=now, actor=actor
@@ -315,23 +321,12 @@ def revoke_before_access(user: User, *, now: int, actor: Actor) -> None:
     early = set() if granted is None else security_events.tokens_created_before(granted, user.id)
     for token in list(user):
         if granted is None or token.created_at < granted or token.id in early:
-            _revoke_too(token.id, BEFORE_ACCESS, now=now, actor=actor)
+            revoke(token.id, BEFORE_ACCESS, also=True, now=now, actor=actor)
 
 
 def delete(token: Token, *, now: int, actor: Actor) -> None:
     """Revoke a token on its owner's request, for good. The revoked token remains in lists. May be repeated."""
-    _revoke_too(token.id, DELETED, now=now, actor=actor)
-
-
-def _revoke_too(token_id: int, reason: str, *, now: int, actor: Actor) -> None:
-    """Revoke the token. If it was revoked before, which can be undone, add the reason to the earlier one."""
-    former = revoke(token_id, reason, now=now, actor=actor)
-    if not (former.revoked_reason or "").endswith((reason, DELETED)):
-        both = f"{former.revoked_reason}; {reason}"
-        Token.update(revoked_at=former.revoked_at, revoked_reason=both).where(Token.id == token_id).execute()
-        security_events.add(
-            "token.revoked", account_id=former.user.id, token_id=token_id, reason=reason, now=now, actor=actor
-        )
+    revoke(token.id, DELETED, also=True, now=now, actor=actor)
 
 
 def is_deleted(token: Token) -> bool:
