@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli.options import option
+from musicsvc.server.schemas.fields import parse_date
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
 
@@ -17,9 +18,9 @@ PERIOD_HELP = f"{periods.NAMES.replace(periods.DEFAULT, f'{periods.DEFAULT} (def
 
 def _date(text: str) -> date:
     try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a date such as 2026-01-31.") from None
+        return parse_date(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 Period = Annotated[str | None, option("PERIOD", PERIOD_HELP, "--period")]

@@ -153,6 +153,7 @@ WRONG = {  # the command, and the option or argument that the message names
     "plays withdraw ada@label.test --since nonsense": "--since",
     "export tracks --period nonsense": "--period",
     "export tracks --from 2026-02-30 --to 2026-03-01": "--from",
+    "export tracks --from 20260201 --to 2026-03-01": "--from",
     "insights show track 0": "ID",
     "fingerprint set 1 bad": "STATUS",
     "import catalog FILE --map x": "--map",
