@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import resource
 import sys
 import zipfile
 from pathlib import Path
@@ -157,6 +158,19 @@ def test_a_damaged_member_of_an_archive_is_named(tmp_path: Path, name: str, cont
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(f"folder/{name}", content)
     assert failure(file).startswith(f"{file}: folder/{name} {reason}")
+
+
+def test_an_archive_for_which_the_disk_is_full_is_not_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.json", b" " * 2**23)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**22, before[1]))  # for the process that reads it, too
+    try:
+        found = failure(file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert found == f"{file} cannot be read: File too large."
 
 
 def test_no_file_is_too_large_that_the_documentation_allows() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import histories
-from musicsvc.store.importing.files.lines import recode
+from musicsvc.store.importing.files.lines import recode, unreadable
 from musicsvc.store.importing.files.records import LONGEST_ROW, TOO_LONG, Record
 from musicsvc.store.importing.files.unpacking.rows import from_record, weight
 
@@ -16,8 +16,10 @@ ROWS = 200  # between two reports of the position
 def parts(file: str, folder: str, options: dict[str, Any]) -> Iterator[Any]:
     """Yield the size of the history, then its rows, and the remarks on it. Raises Failure if it cannot be read."""
     path, place = Path(file), Path(folder)
-    read = path if options["encoding"] is None else recode(path, place, options["encoding"])
+    read = path
     try:
+        if options["encoding"] is not None:
+            read = recode(path, place, options["encoding"])
         with histories.open_here(read, place, options["form"], options["largest"], zipped=options["zipped"]) as reader:
             yield {"size": reader.size, "headings": None}
             for count, record in enumerate(reader, 1):
@@ -25,6 +27,8 @@ def parts(file: str, folder: str, options: dict[str, Any]) -> Iterator[Any]:
                 if count % ROWS == 0:
                     yield {"position": reader.position}
             yield {"position": reader.size, "remarks": [*map(list, reader.remarks)]}
+    except OSError as error:  # of files in the folder: the disk is full
+        raise unreadable(path, error) from None
     except Failure as failure:
         raise Failure(failure.message.replace(str(read), str(path))) from None
 
