@@ -2,6 +2,7 @@
 
 import re
 import time
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 SECOND = 1_000_000
@@ -10,6 +11,7 @@ HOUR = 60 * MINUTE
 DAY = 86_400 * SECOND
 UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 LAST = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
 
 
@@ -67,6 +69,16 @@ def to_datetime(instant: int) -> datetime:
 
 def to_date(instant: int) -> date:
     return to_datetime(instant).date()
+
+
+def parse_date(text: str) -> date:
+    """Return the date that a text such as 2026-01-31 names. Raises ValueError."""
+    # Check the pattern first, because fromisoformat also accepts 20260131 and 2026-W05-6.
+    if not DATE.fullmatch(text):
+        raise ValueError("Must be a date such as 2026-01-31.")
+    with suppress(ValueError):
+        return date.fromisoformat(text)
+    raise ValueError("There is no such day.")
 
 
 def parse(text: str) -> int:

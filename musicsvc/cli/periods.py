@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from musicsvc.cli.options import option
-from musicsvc.server.schemas.fields import parse_date
+from musicsvc.clock import parse_date
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
 

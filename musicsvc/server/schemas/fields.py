@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
-from datetime import date
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -18,6 +16,7 @@ from pydantic import (
     create_model,
 )
 
+from musicsvc.clock import parse_date
 from musicsvc.store.engine.pagination import Page
 from musicsvc.wording import CONTROLS, LONGEST_NAME, NEEDS_VISIBLE, NO_CONTROLS, is_url, is_visible
 
@@ -29,7 +28,6 @@ LONGEST_RESOURCE = 128
 NO_NUL = "Must not contain NUL characters."
 DIGITS = re.compile(r"0|[1-9][0-9]*+")
 DIGITS_KEPT = 400  # of an integer, because longer ones exceed every limit anyway
-DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 URL_PATTERN = "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
 
 
@@ -56,16 +54,6 @@ def _visible(value: str) -> str:
     if not is_visible(value):
         raise ValueError(NEEDS_VISIBLE)
     return value
-
-
-def parse_date(text: str) -> date:
-    """Return the date that a text such as 2026-01-31 names. Raises ValueError."""
-    # Check the pattern first, because fromisoformat also accepts 20260131 and 2026-W05-6.
-    if not DATE.fullmatch(text):
-        raise ValueError("Must be a date such as 2026-01-31.")
-    with suppress(ValueError):
-        return date.fromisoformat(text)
-    raise ValueError("There is no such day.")
 
 
 def _real_date(value: str) -> str:

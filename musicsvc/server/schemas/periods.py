@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from musicsvc.server.schemas.fields import TRIMMED, Body, Input, Query, parse_date, replace_null
+from musicsvc.clock import parse_date
+from musicsvc.server.schemas.fields import TRIMMED, Body, Input, Query, replace_null
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
 
