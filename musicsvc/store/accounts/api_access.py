@@ -227,11 +227,14 @@ def _find(asked: int | str, *, granting: bool = False) -> AccessRequest:
 
 
 def _regrant(found: AccessRequest) -> str:
-    """Return a hint for the operator if access was revoked after the request was approved, else an empty string."""
+    """Return a hint on how to give access despite a decided request. It is empty if the account has access."""
     user = users.find_by_email(found.email)
-    if found.state != "approved" or user is None or user.api_access:
+    if user is None:
+        return " A new request can be approved."
+    if user.api_access:
         return ""
-    return f" Access was revoked since. Run: {_grant(user)}"
+    since = " Access was revoked since." if found.state == "approved" else ""
+    return f"{since} To give the account access, run: {_grant(user)}"
 
 
 def _grant(user: User) -> str:

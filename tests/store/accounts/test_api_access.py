@@ -35,26 +35,26 @@ def test_granting_adds_and_revoking_takes_all(store: Store, clock: Clock) -> Non
     assert rights(store) == (False, False)
 
 
-def test_a_request_that_is_decided_names_the_remedy_only_where_access_was_revoked_since(store: Store) -> None:
+def test_a_request_that_is_decided_names_the_remedy_unless_there_is_access(store: Store) -> None:
     def conflict(action: Callable[..., object], *arguments: object) -> str:
         with pytest.raises(Conflict) as refusal:
             store.write(partial(action, *arguments, now=9)).result()
         return refusal.value.message
 
-    user = store.write(lambda: users.create(EMAIL, now=1)).result()
     denied = ask(store).id
     store.write(lambda: api_access.deny(denied, "why", now=2)).result()
-    already = "is denied already."
-    assert conflict(api_access.approve, denied).endswith(already)
+    assert conflict(api_access.approve, denied).endswith("is denied already. A new request can be approved.")
+    user = store.write(lambda: users.create(EMAIL, now=2)).result()
+    remedy = f"To give the account access, run: musicsvc access grant {EMAIL}"
+    assert conflict(api_access.approve, denied).endswith(f"is denied already. {remedy}")
     approved = ask(store, now=3).id
     store.write(lambda: api_access.approve(approved, now=4)).result()
     already = "is approved already."
     assert conflict(api_access.approve, approved).endswith(already)
     store.write(lambda: api_access.revoke(user, now=5)).result()
-    hint = f"{already} Access was revoked since. Run: musicsvc access grant {EMAIL}"
-    assert conflict(api_access.approve, approved).endswith(hint)
+    assert conflict(api_access.approve, approved).endswith(f"{already} Access was revoked since. {remedy}")
     assert conflict(api_access.deny, approved, "why").endswith(already)
-    assert conflict(api_access.approve, denied).endswith("is denied already.")
+    assert conflict(api_access.approve, denied).endswith(f"is denied already. {remedy}")
 
 
 def test_an_address_has_one_pending_request_and_may_repeat_a_denied_one(store: Store) -> None:
