@@ -383,6 +383,19 @@ def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Pat
     assert len(dump(store)["Track"]) == 24
 
 
+def test_a_row_that_is_nested_too_deep_is_refused_alone(store: Store, tmp_path: Path) -> None:
+    deep = f'{{"track": "Rag", "artist": {"[" * 900}"Ann"{"]" * 900}}}\n'
+    file = tmp_path / "a.jsonl"
+    file.write_text(
+        f'{deep}{{"track": "Waltz", "artist": "Ann", "tags": {[f"[{each}" for each in range(300)]}}}\n'.replace(
+            "'", '"'
+        )
+    )
+    summary = import_file(store, file, Catalog(ImportOptions()))
+    assert reasons(summary) == [(1, "the line is nested too deep")]
+    assert counts(summary) == (1, 0, 0, 1)
+
+
 def test_columns_that_are_missing_are_told_before_anything_is_written(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("work,artist\nT,A\n")

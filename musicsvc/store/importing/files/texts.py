@@ -29,6 +29,7 @@ from musicsvc.store.importing.files.records import (
 from musicsvc.wording import unquoted
 
 FURTHER = "further cells"
+MOST_BRACKETS = 250  # of a row of JSON that is surely not nested too deep
 
 
 class TextReader(Reader):
@@ -162,6 +163,16 @@ class JsonLinesReader(TextReader):
             return Record(number, {"row": line.strip()}, "the line is not valid JSON")
         if not isinstance(values, dict):
             return Record(number, {"row": line.strip()}, "the line is not a JSON object")
-        if fault := self._keys.fault(values):
+        if fault := self._keys.fault(values) or _nested(line, values):
             return Record(number, {"row": line.strip()}, fault)
         return Record(number, values)
+
+
+def _nested(line: str, values: Any) -> str | None:
+    """Return the fault of a row that is nested so deep that it cannot be written as JSON again, or None."""
+    if line.count("[") + line.count("{") > MOST_BRACKETS:
+        try:
+            orjson.dumps(values)
+        except orjson.JSONEncodeError:
+            return "the line is nested too deep"
+    return None
