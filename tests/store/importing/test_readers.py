@@ -48,7 +48,7 @@ def failure(file: Path, form: str | None = None) -> str:
 
 
 def test_csv_rows_bear_the_line_on_which_they_begin(written: Written) -> None:
-    file = written('\ufeffa,b\r\n1,"x\ny"\r\n\r\n2,"say ""hi"""\r\n')
+    file = written('\ufeff\ufeffa,b\r\n1,"x\ny"\r\n\r\n2,"say ""hi"""\r\n')
     assert records(file) == [(2, {"a": "1", "b": "x\ny"}, None), (5, {"a": "2", "b": 'say "hi"'}, None)]
 
 
@@ -59,7 +59,7 @@ def test_gzip_is_told_by_its_first_bytes_whatever_the_name(written: Written) -> 
 
 
 def test_json_lines_are_objects_a_line_and_faults_stand_alone(written: Written) -> None:
-    file = written('{"a": [1, null]}\n\n[1]\n{"a": \n{"a": "\\ud800"}\n{"a": "last"}', "file.jsonl")
+    file = written('{"a": [1, null]}\n\n[1]\n{"a": \n{"a": "\\ud800"}\n\ufeff{"a": "last"}', "file.jsonl")
     assert records(file) == [
         (1, {"a": [1, None]}, None),
         (3, {"row": "[1]"}, "the line is not a JSON object"),

@@ -104,8 +104,7 @@ class Lines:
         while line := self._ahead.popleft() if self._ahead else self._read(self._text.readline, LONGEST_ROW + 1):
             fault = ""
             self.number += 1
-            if self.number == 1:
-                line = line.removeprefix(encodings.BYTE_ORDER_MARK)
+            line = line.lstrip(encodings.BYTE_ORDER_MARK)  # also where files were joined
             self._count(line)
             if len(line) > LONGEST_ROW:
                 line, fault = self._skip(line), TOO_LONG

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 
 from musicsvc.errors import Failure
 from musicsvc.limited import Pause
-from musicsvc.store.importing.files.encodings import BYTE_ORDER_MARK
 from musicsvc.wording import cut
 
 LETTERS = 26
@@ -232,8 +231,8 @@ def check_headings(cells: Iterable[str], broken: Callable[[str], Failure]) -> No
 
 
 def repeats(cells: Sequence[Any], first: Sequence[Any]) -> bool:
-    """Return True for the cells of the headings, be there a byte order mark before them."""
-    return len(first) > 1 and cells[1:] == first[1:] and str(cells[0]).lstrip(BYTE_ORDER_MARK) == str(first[0])
+    """Return True for the cells of the headings."""
+    return len(first) > 1 and cells == first
 
 
 def is_quoted(cells: Sequence[str]) -> bool:
