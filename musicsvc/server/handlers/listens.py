@@ -6,6 +6,7 @@ from functools import partial
 from musicsvc.clock import SECOND
 from musicsvc.config import Settings
 from musicsvc.errors import Malformed
+from musicsvc.server.responses.errors import FOR_PLAYERS
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.listens import ListenIn, ListensIn, NamedIn
 from musicsvc.server.shapes.envelope import JSON, ok, paged, picked, success
@@ -24,7 +25,7 @@ def validate(caller: Identity | None, credentials: str | None) -> JSON:
     if credentials is None:
         raise Malformed(WITHOUT)
     if caller is None:
-        return {"code": 200, "message": "Token invalid.", "valid": False}
+        return {"code": 200, "message": f"Token invalid. {FOR_PLAYERS}", "valid": False}
     return {"code": 200, "message": "Token valid.", "valid": True, "user_name": caller.display_name}
 
 

@@ -7,6 +7,7 @@ from musicsvc.server.schemas.errors import CODES
 from musicsvc.server.shapes.envelope import JSON
 
 MAX_LISTED = 1000
+FOR_PLAYERS = "Players need a valid listening token; tokens of other scopes are refused here."
 STATUSES: dict[type[errors.Failure], int] = {
     errors.Malformed: 400,
     errors.Unauthenticated: 401,
@@ -46,6 +47,8 @@ def of_listens(failure: errors.Failure) -> tuple[int, JSON]:
     status, message = status_of(failure), failure.message
     if isinstance(failure, errors.Invalid):
         message = ": ".join(next(iter(failure.errors.items()), (message,)))
+    if isinstance(failure, errors.Unauthenticated):
+        message += f" {FOR_PLAYERS}"
     status = 400 if status in {408, 415, 422} else status
     return status, {"code": status, "error": message}
 
