@@ -22,7 +22,10 @@ PIPE = 64 * 1024  # bytes
 
 
 class Broken(Exception):
-    """The process could not do its task: `damaged` and why, or `memory`, also if it was ended or took too long."""
+    """The process could not do its task: `damaged` and why, `program` if it ended itself, as where a module is missing.
+
+    Or `memory`, also if it was ended or took too long.
+    """
 
 
 class Limited:
@@ -66,7 +69,7 @@ class Limited:
                 yield Pause.FULL
                 taken = 0
         self._process.kill()  # if it is silent
-        raise Broken("damaged" if self._process.wait() > 0 else "memory")
+        raise Broken("program" if self._process.wait() >= 0 else "memory")
 
     def _lines(self, task: bytes) -> Iterator[bytes | Pause]:
         """Send a task, and yield the lines as they come, and a pause while none does."""

@@ -135,7 +135,7 @@ def test_a_process_that_is_killed_while_it_draws_fails_that_drawing_only(
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"), [("greedy", "memory"), ("crash", "memory"), ("exit", "damaged"), ("slow", "memory")]
+    ("kind", "reason"), [("greedy", "memory"), ("crash", "memory"), ("exit", "program"), ("slow", "memory")]
 )
 def test_whatever_fails_is_told_and_leaves_no_process(
     bad: Drawer, bounds: Bounds, caplog: pytest.LogCaptureFixture, kind: str, reason: str

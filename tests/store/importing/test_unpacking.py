@@ -206,6 +206,18 @@ def test_the_program_ends_when_it_prints_nothing_or_the_import_stops(
         limited.LimitedReader("workbooks", file, sheet=None)
 
 
+def test_a_program_that_does_not_begin_is_not_told_as_a_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "python_calamine.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    file = write_xlsx(tmp_path / "a.xlsx", [("a", "b"), ("1", "2")])
+    with pytest.raises(
+        Failure, match=r"a\.xlsx cannot be read: the program that reads such files does not work here\."
+    ):
+        limited.LimitedReader("workbooks", file, sheet=None)
+
+
 BEGIN = """
 import sys, time
 from pathlib import Path

@@ -26,6 +26,7 @@ from musicsvc.wording import cut, unquoted
 
 TOO_MUCH = "needs more than a gigabyte of memory or a minute to read."
 DAMAGED = "is damaged: it cannot be read."
+PROGRAM = "cannot be read: the program that reads such files does not work here. It has to be installed again."
 REMEDIES = {
     "workbooks": "Save the sheet as CSV and import that.",
     "parquet": "Write it with smaller row groups.",
@@ -64,7 +65,7 @@ class Process:
     def _failure(self, fault: str) -> Failure:
         if fault.startswith("damaged"):
             return Failure(f"{self._path} {DAMAGES.get(self._task, DAMAGED)}")
-        return Failure(f"{self._path} {TOO_MUCH} {REMEDIES[self._task]}")
+        return Failure(f"{self._path} {PROGRAM if fault == 'program' else f'{TOO_MUCH} {REMEDIES[self._task]}'}")
 
     def close(self) -> None:
         """End the process, and delete its temporary files."""
