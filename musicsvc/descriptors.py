@@ -31,18 +31,30 @@ def create(path: Path, like: Path | None = None) -> int:
     return descriptor
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, mode: int = 0o700) -> None:
     """Create a folder that only its owner can use, if it is missing, and those above it."""
-    if not folder.is_dir():
-        folder.mkdir(0o700, parents=True, exist_ok=True)
-        with opened(folder, os.O_DIRECTORY | os.O_NOFOLLOW) as made:
-            hand_over(made, folder.parent, folder.parent)
+    if folder.is_dir():
+        return
+    make_folder(folder.parent, 0o777)
+    # By its descriptor, which stays the same if somebody replaces the folder by a link meanwhile.
+    with opened(folder.parent, os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)) as parent:
+        try:
+            os.mkdir(folder.name, mode, dir_fd=parent)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+            return
+        made = os.open(folder.name, os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            hand_over(made, parent, parent)
+        finally:
+            os.close(made)
 
 
-def hand_over(descriptor: int, parent: Path, like: Path) -> None:
+def hand_over(descriptor: int, parent: Path | int, like: Path | int) -> None:
     """Give what root has created in `parent` to the owner of this folder, if the file `like` belongs to them, too."""
-    owner = parent.stat()
-    if os.geteuid() == 0 and like.stat().st_uid == owner.st_uid:
+    owner = os.stat(parent)
+    if os.geteuid() == 0 and os.stat(like).st_uid == owner.st_uid:
         with suppress(OSError):  # root of a container, or on a network file system
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
 

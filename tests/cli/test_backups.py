@@ -15,6 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from musicsvc import descriptors
 from musicsvc.clock import DAY, Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
@@ -144,6 +145,7 @@ def test_what_a_server_of_root_creates_belongs_to_the_user_of_the_service(
     with Program(tmp_path, "serve", "--port", "0") as server:
         assert urlopen(f"{server.root}/sign-in").status == 200  # noqa: S310 - counted
         program.until(lambda: "backed up" in server.err)
+        descriptors.make_folder(file.parent / "uploads" / "7")
     assert {each.stat().st_uid for each in file.parent.rglob("*")} == {UID}
 
 

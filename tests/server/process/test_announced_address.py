@@ -1,6 +1,7 @@
 """The address of a running server in password links and lines for curl, and the line of the log when a server stops."""
 
 import json
+import os
 import re
 import signal
 from collections.abc import Callable
@@ -120,10 +121,13 @@ def test_the_address_of_a_server_is_left_out_where_its_file_cannot_be_written(tm
 
 
 def test_a_server_that_takes_the_port_of_one_that_stops_is_found_to_its_end(tmp_path: Path) -> None:
-    place = tmp_path / "musicsvc.db"
+    place, other_file = tmp_path / "musicsvc.db", tmp_path / "other"
+    other_file.write_text("kept", "utf-8")
+    (tmp_path / f"musicsvc.db.{os.getpid()}.new").symlink_to(other_file)
     with ExitStack() as one, ExitStack() as other:
         one.enter_context(file_locks.serving(place, 1))("http://127.0.0.1:1/old")
         other.enter_context(file_locks.serving(place, 1))("http://127.0.0.1:1/new")
         one.close()
         assert file_locks.served_at(place, 1) == "http://127.0.0.1:1/new"
     assert list(tmp_path.glob("*served*")) == []
+    assert other_file.read_text("utf-8") == "kept"  # not written through a link

@@ -107,7 +107,8 @@ def serving(place: Path, port: int) -> Iterator[Callable[[str], None]]:
     descriptor = None
     with suppress(OSError):
         # A file of its own, since a server that stops may still have that of this port.
-        descriptor = os.open(draft, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600)
+        draft.unlink(missing_ok=True)
+        descriptor = descriptors.create(draft)
         acquire(descriptor)
         draft.replace(file)
 
