@@ -23,6 +23,7 @@ DATES = "date, date played, play date, air date, broadcast date, start date, dat
 DATES += ", datum, sendedatum, fecha, data, dato, 日付"
 CLOCKS = "time, time played, play time, air time, broadcast time, start time"
 CLOCKS += ", zeit, uhrzeit, sendezeit, hora, heure, ora, 時刻"
+OF_DAY = {"uhrzeit", "sendezeit", "airtime", "broadcasttime", "timeplayed", "starttime", "時刻"}  # are no lengths
 # Of releases, likewise.
 YEARS = "year, release year, released year, jahr, erscheinungsjahr, año, ano, année, anno"
 MONTHS = "month, release month, released month, monat, mes, mese, mês, mois"
@@ -88,7 +89,7 @@ ZONES = {"local", "lokal", "ortszeit", "europe", "america", "asia", "australia",
 MOST_HOURS = 14  # from UTC
 # Columns with the zone of the times beside them, and what is left of cells for UTC without signs and zeros.
 ZONED = {"timezone", "tz", "utcoffset", "gmtoffset", "tzoffset", "timezoneoffset", "zeitzone", "fuseauhoraire"}
-UTC = {"", "utc", "gmt", "z", "etc/utc"}
+UTC = {"", "utc", "gmt", "z", "etc/utc", "etc/gmt", "uct", "etc/uct", "zulu"}
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPENING = re.compile(r"[(\[*]")

@@ -93,7 +93,8 @@ def find(names: Sequence[str], rows: Sequence[Record], fields: Collection[str], 
                 joined = Joined((*found,), joint.make)
                 made = [joined.row(row.values) for row in rows]
                 texts = [new[found[0]] for new, row in zip(made, rows, strict=True) if new is not row.values]
-                if 2 * len(texts) > len(rows) and any(map(joint.is_clear, texts)):
+                is_clear = not headings.OF_DAY.isdisjoint(keys[found[0]]) or any(map(joint.is_clear, texts))
+                if 2 * len(texts) > len(rows) and is_clear:
                     return joined
     return Joined()
 
@@ -101,7 +102,7 @@ def find(names: Sequence[str], rows: Sequence[Record], fields: Collection[str], 
 def _text(value: Any) -> str:
     if isinstance(value, time | timedelta):  # a time of day without seconds may be cut to the minute
         return clock_text(span(value)).removesuffix(":00")
-    return "" if is_blank(value) else " ".join(str(value).split()).removesuffix(" 00:00:00")
+    return "" if is_blank(value) else " ".join(str(value).split()).removesuffix(" 00:00:00").removesuffix(".0")
 
 
 def in_utc(

@@ -205,7 +205,7 @@ def test_several_are_parted_by_semicolons_or_come_as_a_list() -> None:
 
 
 def test_signs_as_web_pages_write_them_are_read_in_names() -> None:
-    assert names.several("A &amp; B; C &#39;n&#x27; D", 99) == ["A & B", "C 'n' D"]
+    assert names.several("A &amp; B;&#10;C &#39;n&#x27;&#10;D", 99) == ["A & B", "C 'n' D"]
     assert names.name(" &lt;3 &amp;amp; AT&T &copy; R&B;&nbsp;", 99) == "<3 &amp; AT&T &copy; R&B;"
     assert names.name("&nbsp;&#173;", 99) is None
 

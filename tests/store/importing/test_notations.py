@@ -106,7 +106,7 @@ COLUMNS = [
     ("Release Date", ["3 mei 2021", "2021年4月3日"], "release_date", ["2021-05-03", "2021-04-03"]),
     ("release_date", ["1999-05-00", "1999-00-00", "0000-00-00"], "release_date", ["1999-05-01", "1999-01-01", None]),
     (("Day", "Month", "Year"), [(21, 3, 2024), ("1", "April", "1999")], "release_date", ["2024-03-21", "1999-04-01"]),
-    (("released_year", "released_month", "released_day"), [(2024, 3, 21)], "release_date", ["2024-03-21"]),
+    (("released_year", "released_month", "released_day"), [(2024.0, 3.0, 21.0)], "release_date", ["2024-03-21"]),
     (
         ("Year", "Day", "Month"),
         [(1999, "", ""), (2001, "", 5), (2002, 7, 6)],
@@ -299,7 +299,16 @@ def test_lengths_in_a_column_of_that_heading_are_no_times_of_1970(
         ),
         *(
             (f"when|{zone}", "2026-01-31 12:00:00", True)
-            for zone in ("Time Zone|UTC", "tz|Etc/UTC", "UTC Offset|+00:00", "utc_offset|0", "tz|Z", "tz|GMT+0", "tz|")
+            for zone in (
+                "Time Zone|UTC",
+                "tz|Etc/UTC",
+                "UTC Offset|+00:00",
+                "utc_offset|0",
+                "tz|Z",
+                "tz|GMT+0",
+                "tz|Etc/GMT",
+                "tz|",
+            )
         ),
         *(("when|tz|EST", cell, True) for cell in ("2026-01-31T13:00+01", "2026-01-31 12:00:00Z", "1769860800")),
         *(("CET", cell, True) for cell in ("2026-01-31T13:00+01", "2026-01-31 12:00:00Z", "1769860800")),
@@ -319,7 +328,7 @@ def test_times_below_a_zone_are_read_if_it_is_utc_or_if_they_say_so(
             import_file(store, file, kind)
 
 
-CLOCKED = {"Time", "Uhrzeit", "Air Time (UTC)", "Hora"}
+CLOCKED = {"Time", "Uhrzeit", "Air Time (UTC)", "Hora", "Sendezeit"}
 NOON = ("31.01.2026", "12:00:00")
 
 
@@ -332,6 +341,7 @@ NOON = ("31.01.2026", "12:00:00")
         (("Date", "Time", "UTC Offset"), [(*NOON, "+00:00"), (*NOON, "")], ""),
         (("Fecha", "Hora", "Time zone"), [("31/01/2026", "12:00 p. m.", "UTC")], ""),
         (("Date", "Time (CET)"), [NOON], "in another zone"),
+        (("Datum", "Sendezeit"), [("31.01.2026", "00:00"), ("31.01.2026", "0:00:00")], ""),
         (("Date", "Time"), [("2026-01-31", "3:45"), ("2026-01-31", "4:01")], "no date"),  # those may be lengths
     ],
 )
@@ -350,7 +360,7 @@ def test_date_and_time_of_plays_may_stand_side_by_side(
             f"it is read with {next(each for each in columns if each in CLOCKED)}"
         }
         times = store.read(lambda: [each.played_at for each in Play.select()]).result()
-        assert times == [1_769_860_800_000_000] * len(rows)
+        assert times == [1_769_860_800_000_000 - ("Sendezeit" in columns) * 43_200_000_000] * len(rows)
 
 
 def test_times_of_a_workbook_are_joined_with_the_dates_beside_them(store: Store, tmp_path: Path) -> None:

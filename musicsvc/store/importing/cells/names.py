@@ -51,7 +51,7 @@ def name(value: Any, longest: int) -> str | None:
 
 
 def _without_entities(text: str) -> str:
-    return ENTITY.sub(lambda found: html.unescape(found[0]), text).strip()
+    return ENTITY.sub(lambda found: " ".join(html.unescape(found[0]).split()) or " ", text).strip()
 
 
 def given(field: str, name: str | None, longest: int) -> str | None:
