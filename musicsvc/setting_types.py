@@ -12,7 +12,7 @@ from musicsvc.wording import is_url
 
 ROOT_URL = re.compile(r"https?://[^\s/?#@]*[^\s/?#@:](?:/[^\s?#]*)?")
 HOST = re.compile(r"(?=[^A-Za-z]*+[A-Za-z])[A-Za-z0-9][A-Za-z0-9._-]*+")  # 256.1.1.1 is none
-ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
+ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]*[a-z0-9.\-\]]")
 NOT_NAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # control characters, and bytes that SQLite cannot open
 POSTGRES = ("postgresql://", "postgres://")
 USUAL_PORTS = {"http": 80, "https": 443}
