@@ -161,8 +161,8 @@ class PostgresStore(Store):
         try:
             enqueue(threads, self._perform, task)
         except Unavailable:
-            task.future.cancel()
-            raise
+            if task.future.cancel():  # else a busy thread has taken it
+                raise
         return task.future
 
     def _perform(self, task: Task[T]) -> None:
