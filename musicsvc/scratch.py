@@ -63,7 +63,7 @@ def remove_leftovers(parent: Path, prefix: str = PREFIX) -> int:
     """Delete folders that no process uses, and return their number."""
     removed = 0
     for each in parent.glob(f"{prefix}*"):
-        with suppress(OSError), descriptors.opened(each) as lock:
+        with suppress(OSError), descriptors.opened(each, os.O_DIRECTORY | os.O_NOFOLLOW) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(each)
             removed += 1

@@ -3,6 +3,7 @@
 import csv
 import io
 import logging
+import os
 import stat
 import subprocess
 import sys
@@ -140,8 +141,10 @@ def test_a_command_removes_the_files_of_commands_that_were_killed(
         places = [Path(each.stdout.readline().strip()) for each in (killed, alive) if each.stdout]
         killed.terminate()
         killed.wait()
+        trap = tmp_path / f"{scratch.SHARED_PREFIX}pipe"  # of another user, in a folder for all
+        os.mkfifo(trap)
         with scratch.folder(None) as own:
-            assert {*tmp_path.iterdir()} == {places[1], own, tmp_path / "musicsvc-plays"}
+            assert {*tmp_path.iterdir()} == {places[1], own, trap, tmp_path / "musicsvc-plays"}
 
 
 def test_a_folder_that_is_just_being_made_is_not_taken_for_one_of_a_killed_process(tmp_path: Path) -> None:
