@@ -80,7 +80,12 @@ class Renderer:
         def render() -> Representation:
             return _represent(html.render(view, context, self._base_path, part=part))
 
-        return await (self._in_line(render, exchange.call) if view.again is None else asyncio.to_thread(render))
+        if view.again is None:
+            return await self._in_line(render, exchange.call)
+        try:
+            return await asyncio.to_thread(render)
+        except RuntimeError:  # the system starts no thread
+            return render()
 
     def page_for_anybody(self, view: View) -> bytes:
         """Render a page as everybody sees it, without the navigation of an account."""
@@ -96,9 +101,8 @@ class Renderer:
         title = GONE if gone else TITLES.get(status, "Something is wrong")
         without_query = exchange.path if faults and request.method in SAFE else None
         back, message = without_query or self._origin(exchange, browser, failure), failure.message
-        if (
-            isinstance(failure, MethodNotAllowed) and request.method in SAFE
-        ):  # the address of a page that answered a form, opened later
+        # The address of a page that answered a form, opened later.
+        if isinstance(failure, MethodNotAllowed) and request.method in SAFE:
             message, parent = ONLY_FORM, exchange.path.rpartition("/")[0]
             back = back or (parent if parent in PAGES else None)
         values = {"title": title, "message": message, "errors": faults, "back": back}
