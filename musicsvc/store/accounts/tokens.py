@@ -331,7 +331,7 @@ def delete(token: Token, *, now: int, actor: Actor) -> None:
 
 def is_deleted(token: Token) -> bool:
     """Return whether its owner has deleted the token, which stays revoked then."""
-    return token.revoked_reason is not None and token.revoked_reason.endswith(DELETED)
+    return token.revoked_reason is not None and f"; {token.revoked_reason}".endswith(f"; {DELETED}")
 
 
 def reinstate(token_id: int, *, now: int, actor: Actor = "cli") -> Token:

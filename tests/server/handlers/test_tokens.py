@@ -179,6 +179,8 @@ async def test_a_token_that_its_owner_deletes_after_a_revocation_stays_revoked(
     assert (token.revoked_at, token.revoked_reason) == (now, "too many requests; deleted by its owner")
     events = store.read(lambda: security_events.find(limit=2)).result()
     assert [event.reason for event in events] == ["too many requests", "deleted by its owner"]
+    token.revoked_reason = "laptop deleted by its owner"  # as an operator may write
+    assert not tokens.is_deleted(token)
 
 
 @pytest.mark.only_on("sqlite")
