@@ -23,7 +23,7 @@ from musicsvc.wording import isolated
 
 HOME = "/import"
 CHOICES = {*ColumnsForm.model_fields} - {"sheet", "reading"}
-READ_AGAIN = "Nothing is imported yet: you changed how the file is read. See what an import would do now."
+READ_AGAIN = "You changed how the file is read, so it is checked again first. See what an import would do now."
 
 
 def show_all(query: OlderQuery, caller: SessionIdentity, settings: Settings) -> View:
