@@ -20,6 +20,7 @@ REQUIRED = "This field is required."
 EMPTY = "Must not be empty."
 NOT_VALID = "Is not valid."
 NOT_UTF8 = "Must be UTF-8, percent-encoded."
+NUL = b"\\u0000"
 NOT_JSON = "The body is not valid JSON in UTF-8."
 MAX_NAME = 100  # characters of a key shown in an error
 MAX_VALUES = 20_000
@@ -245,7 +246,8 @@ def parse_body(schema: type[Body], raw: bytes | bytearray, context: Mapping[str,
         return ParsedBody(None, None, _errors_of_oversized(schema, first, context), None)
     sent = (schema.read or parse_json)(text) if raw else _empty(schema)
     model, errors = check(schema, sent, context)
-    if schema.read is None and NO_NUL not in errors.values() and b"\\u0000" in raw.replace(b"\\\\", b""):
+    has_nul = NUL in raw and NUL in raw.replace(b"\\\\", b"")
+    if schema.read is None and NO_NUL not in errors.values() and has_nul:
         model, errors = None, {"body": NO_NUL} | errors  # in a key, or in a field that the schema does not have
     return ParsedBody(sent, model, errors, schema.get_resource(sent, errors))
 
