@@ -53,8 +53,8 @@ def make_folder(folder: Path, mode: int = 0o700) -> None:
 
 def hand_over(descriptor: int, parent: Path | int, like: Path | int) -> None:
     """Give what root has created in `parent` to the owner of this folder, if the file `like` belongs to them, too."""
-    owner = os.stat(parent)
-    if os.geteuid() == 0 and os.stat(like).st_uid == owner.st_uid:
+    owner, owned = (os.stat(each) for each in (parent, like))  # noqa: PTH116 - also of descriptors
+    if os.geteuid() == 0 and owned.st_uid == owner.st_uid:
         with suppress(OSError):  # root of a container, or on a network file system
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
