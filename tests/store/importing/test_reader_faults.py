@@ -160,6 +160,14 @@ def test_a_damaged_member_of_an_archive_is_named(tmp_path: Path, name: str, cont
     assert failure(file).startswith(f"{file}: folder/{name} {reason}")
 
 
+def test_an_archive_with_a_password_is_told_as_such(tmp_path: Path) -> None:
+    locked = bytearray(packed("a.json"))
+    for begin, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        locked[locked.index(begin) + flags] |= 1
+    file = write(tmp_path / "a.zip", bytes(locked))
+    assert failure(file) == f"{file} has a password. Unpack it and import the files in it."
+
+
 def test_an_archive_for_which_the_disk_is_full_is_not_damaged(tmp_path: Path) -> None:
     file = tmp_path / "a.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.formats import TAKEOUT
+from musicsvc.store.importing.files.formats import TAKEOUT, UNPACK
 from musicsvc.store.importing.files.records import Reader, Remark, Step
 from musicsvc.store.importing.files.unpacking.kinds import BROKEN_ZIP
 from musicsvc.wording import SHOWN, cut
 
 LARGEST = 1024 * 1024 * 1024  # bytes
 LONGEST_NAME = 60  # characters of the end of a name, which a file system takes
+ENCRYPTED = 1  # a bit among the flags of a member
 KINDS = (".json", ".jsonl", ".csv", ".log", ".txt", ".gz")
 
 
@@ -70,6 +71,8 @@ class Archive(Reader):
     def _unpack(self, member: zipfile.ZipInfo) -> Path:
         if member.file_size > self._largest:
             raise Failure(f"{self._path}: {cut(member.filename)} is larger than {self._largest:,} bytes.")
+        if member.flag_bits & ENCRYPTED:
+            raise Failure(f"{self._path} has a password. {UNPACK}")
         target = self._folder / Path(member.filename).name[-LONGEST_NAME:]
         try:
             with self._zip.open(member) as packed, target.open("wb") as file:
