@@ -304,7 +304,9 @@ def test_a_file_of_another_kind_says_what_it_is_and_what_to_do(written: Written,
 
 
 def test_files_that_may_lack_a_beginning_are_known_by_their_names(written: Written) -> None:
-    assert failure(written('{"doc_id": "1"}', "a.gsheet")).endswith("choose File, Download, CSV, and import that.")
+    for content, name in (('{"doc_id": "1"}', "a.gsheet"), ('{"doc_id": "1", "email": "a@example.com"}', "a.json")):
+        assert failure(written(content, name)).endswith("choose File, Download, CSV, and import that.")
+    assert records(written('{"doc_id": 1}', "a.jsonl")) == [(1, {"doc_id": 1}, None)]
     assert failure(written("Ann/Rag.mp3\n", "a.M3U8")).endswith(f"(M3U or PLS), which cannot be imported. {LIST}")
 
 

@@ -75,8 +75,8 @@ STREAMS = (  # of OLE files, as they are named in their directory
     ("WordDocument", Kind("a Word document", SHEET)),
 )
 M3U = "#extm3u"  # which some of these files lack
-GOOGLE = '{"doc_id":'
-BY_NAME = {".m3u": M3U, ".m3u8": M3U, ".gsheet": GOOGLE}  # the beginnings of files that may lack it
+GOOGLE, ACCOUNT = '{"doc_id":', '"email":'
+BY_NAME = {".m3u": M3U, ".m3u8": M3U, ".gsheet": GOOGLE + ACCOUNT}  # the beginnings of files that may lack it
 CUES = ("rem", "performer", "title", "file", "catalog", "songwriter", "cdtextfile")
 # How files of text begin, and what follows soon, both without blanks and capitals. The first one that fits counts.
 MARKUP = (
@@ -92,7 +92,7 @@ MARKUP = (
         Kind("a playlist in JSPF", "Save its list track as a JSON array, in which creator is called artist."),
     ),
     (CUES, "track01audio", Kind("a cue sheet", "Write artists and titles into a table, and import that.")),
-    ((GOOGLE,), "", Kind("a link to a Google sheet", "Open it, choose File, Download, CSV, and import that.")),
+    ((GOOGLE,), ACCOUNT, Kind("a link to a Google sheet", "Open it, choose File, Download, CSV, and import that.")),
     (
         ("<!doctypehtml", "<html", "<head", "<body", "<table", "<meta"),
         "",
