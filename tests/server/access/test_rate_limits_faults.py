@@ -86,7 +86,7 @@ async def test_requests_get_responses_while_the_counter_fails_for_another_reason
 ) -> None:
     with closing(apsw.Connection(str(file))) as changed:
         changed.execute(sqlite_counter.TABLE.replace("INTEGER", "TEXT"))
-        changed.execute("INSERT INTO quota VALUES ('address:127.0.0.1', 1, 'one', 'two', 3)")
+        changed.execute("INSERT INTO quota VALUES ('address:127.0.0.1', 1, 'one', 'two', 'never')")
         changed.pragma("application_id", sqlite_counter.APPLICATION_ID)
         changed.pragma("user_version", sqlite_counter.VERSION)
     async with limited(store, clock) as client, asyncio.timeout(PATIENCE):
