@@ -47,7 +47,7 @@ def main(module: str) -> None:
             printer.print({"failure": json.dumps(failure.message)})
         except MemoryError:
             printer.print({"fault": "memory"})
-        except Exception as error:  # noqa: BLE001 - the other process tells it
+        except BaseException as error:  # noqa: BLE001 - the other process tells it; for some damage readers panic
             printer.print({"fault": f"damaged: {error!r}"})
 
 
