@@ -42,13 +42,13 @@ def main(module: str) -> None:
         try:
             for part in parts(*arguments):
                 printer.print(part)
-            printer.print({"end": True})
+            printer.add({"end": True})
         except Failure as failure:
-            printer.print({"failure": json.dumps(failure.message)})
+            printer.add({"failure": json.dumps(failure.message)})
         except MemoryError:
-            printer.print({"fault": "memory"})
+            printer.add({"fault": "memory"})
         except BaseException as error:  # noqa: BLE001 - the other process tells it; for some damage readers panic
-            printer.print({"fault": f"damaged: {error!r}"})
+            printer.add({"fault": f"damaged: {error!r}"})
 
 
 class _Printer:
@@ -56,8 +56,12 @@ class _Printer:
         self._file = open(1, "wb", buffering=BUFFER, closefd=False)  # noqa: SIM115 - stdout, until the end
         self._flushed = time.monotonic()
 
-    def print(self, part: Any) -> None:
+    def add(self, part: Any) -> None:
+        """Print a part at the next `flush`. That of a task's end is after the signal is switched off."""
         self._file.write(orjson.dumps(part, default=str, option=OPTIONS))
+
+    def print(self, part: Any) -> None:
+        self.add(part)
         if time.monotonic() - self._flushed > LATEST:
             self.flush()
 

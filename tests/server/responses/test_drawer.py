@@ -161,6 +161,13 @@ def test_a_fault_of_the_program_is_told_with_its_reason(drawer: Drawer, caplog: 
     assert "a cover must have 16 to 3000 pixels per side, not 1" in caplog.text
 
 
+def test_a_process_that_the_system_holds_up_at_the_end_of_a_drawing_draws_the_next(bad: Drawer) -> None:
+    bad.draw("late")
+    (pid,) = pids(bad)
+    bad.draw("plain")
+    assert pids(bad) == [pid]
+
+
 BEGIN = """
 from musicsvc.clock import Clock
 from musicsvc.server.responses import drawer as module
